@@ -1,35 +1,36 @@
 import { spawnSync } from 'node:child_process';
-import { createServer } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '../../src/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { SMALL_FLEET } from '../support/manager.ts';
-import { makePlace, runProgram, runProgramOnTerminal } from './program.ts';
+import { runProgram, runProgramOnTerminal, setUpFleet, takenPort } from './program.ts';
 
-/** The one of util-linux, which gives a program a terminal. */
+/** Whether `script` of util-linux is there, which runs a program on a terminal. */
 const HAS_SCRIPT = spawnSync('sh', ['-c', 'script --version']).stdout?.includes('util-linux') === true;
 
 const FIXED = { 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\n' };
 const BROKEN = { 'desired-state/apps/web.yaml': 'container_image: nginx:1.27\nports: [80]\n' };
 
-/** Runs a command to its end; what it writes for programs is in `stdout`. */
+/** Runs a command to its end; `output` is its standard output and standard error together. */
 async function run(args: string[], env: Record<string, string> = {}, cwd?: string) {
   const started = runProgram(args, env, cwd);
   const code = await started.ended;
   return { code, stdout: started.stdout(), output: started.output() };
 }
 
-describe('the built program: commands', () => {
-  it.each(['--help', 'help', '-h'])('%s: commands, exit codes, every setting', async (argument) => {
-    const { code, stdout, output } = await run([argument]);
-    expect(code).toBe(0);
-    expect(output).toBe(stdout);
-    for (const word of ['serve', 'validate', 'plan', 'Exit codes', ...Object.keys(SETTINGS)])
-      expect(stdout).toContain(word);
-  });
+describe('the built program', () => {
+  it.each(['--help', 'help', '-h'])(
+    'lists commands, exit codes and all settings for %s',
+    async (argument) => {
+      const { code, stdout, output } = await run([argument]);
+      expect(code).toBe(0);
+      expect(output).toBe(stdout);
+      for (const word of ['serve', 'validate', 'plan', 'Exit codes', ...Object.keys(SETTINGS)])
+        expect(stdout).toContain(word);
+    },
+  );
 
-  it('validate: 0 where nothing is wrong, 1 with file, line and column where something is', async () => {
-    const { repository } = await makePlace();
+  it('validates: exits with 0 for valid files, and with 1 and file, line and column for an invalid one', async () => {
+    const { repository } = await setUpFleet();
     const fine = await run(['validate'], {}, repository.folder);
     expect([fine.code, fine.stdout]).toEqual([0, expect.stringContaining('2 apps')]);
     await repository.commit(BROKEN);
@@ -39,8 +40,8 @@ describe('the built program: commands', () => {
     expect(JSON.parse(bad.stdout).problems[0]).toMatchObject({ file, line: 2, column: 1 });
   });
 
-  it('plan: what uncommitted work would change; --exit-code tells it by 1', async () => {
-    const { repository } = await makePlace();
+  it('plans: prints the changes since a revision, exits with 1 for them with --exit-code, and refuses an unknown one', async () => {
+    const { repository } = await setUpFleet();
     const inFolder = (...args: string[]) => run(['plan', ...args], {}, repository.folder);
     expect((await inFolder('--exit-code')).code).toBe(0);
     await repository.commit(FIXED);
@@ -54,11 +55,11 @@ describe('the built program: commands', () => {
   });
 
   it.skipIf(!HAS_SCRIPT).each([
-    ['a terminal', { TERM: 'xterm' }, true],
-    ['NO_COLOR', { TERM: 'xterm', NO_COLOR: '1' }, false],
-    ['a terminal without colours', { TERM: 'dumb' }, false],
-  ])('colours: %s', async (_name, env, isColored) => {
-    const { repository } = await makePlace();
+    ['prints colours on a terminal', { TERM: 'xterm' }, true],
+    ['prints no colours with NO_COLOR', { TERM: 'xterm', NO_COLOR: '1' }, false],
+    ['prints no colours on a terminal that has none', { TERM: 'dumb' }, false],
+  ])('%s', async (_name, env, isColored) => {
+    const { repository } = await setUpFleet();
     await repository.commit(BROKEN);
     const program = runProgramOnTerminal(['validate'], env, repository.folder);
     expect(await program.ended).toBe(1);
@@ -67,18 +68,18 @@ describe('the built program: commands', () => {
   });
 
   it.skipIf(!HAS_SCRIPT).each([
-    ['drawn where errors go to a terminal', '>/dev/null', true],
-    ['kept out of a file that they go to', '2>errors; cat errors', false],
-  ])('progress is %s', async (_name, more, isDrawn) => {
+    ['draws progress if standard error is a terminal', '>/dev/null', true],
+    ['draws no progress if standard error is a file', '2>errors; cat errors', false],
+  ])('%s', async (_name, redirection, isDrawn) => {
     const args = ['import', '--from', 'http://127.0.0.1:1', 'fleet'];
-    const program = runProgramOnTerminal(args, {}, await temporaryFolder(), more);
+    const program = runProgramOnTerminal(args, {}, await temporaryFolder(), redirection);
     await program.ended;
     expect(program.output()).toContain('holdfast: http://127.0.0.1:1 cannot be reached');
     expect(program.output().includes('\r\u001b[K')).toBe(isDrawn);
   });
 
-  it('wrong settings: 2, every problem at once, nothing started and no secret shown', async () => {
-    const { env } = await makePlace(SMALL_FLEET);
+  it('exits with 2 for wrong settings, and reports all of them at once without showing a secret', async () => {
+    const { env } = await setUpFleet();
     const wrong = { CACHE_TIME: 'x', STRICT: 'maybe', BODY_LIMIT: '-1', BASIC_AUTH_PASSWORD: 'hunter-2' };
     const { code, stdout, output } = await run(['serve', '--port', 'http', '--colour', 'red'], {
       ...env,
@@ -90,23 +91,19 @@ describe('the built program: commands', () => {
     expect(output).not.toContain('hunter-2');
   });
 
-  it('an address that is not of this machine: 3, and what to set', async () => {
-    const { env } = await makePlace(SMALL_FLEET);
+  it('exits with 3 if HOST is not an address of this machine, and names the setting', async () => {
+    const { env } = await setUpFleet();
     const { code, output } = await run(['serve'], { ...env, HOST: '192.0.2.1', AUTH_ENABLED: 'false' });
     expect(code).toBe(3);
     expect(output).toMatch(/^holdfast: .*HOST is not an address of this machine$/m);
   });
 
-  it('a port that is taken: 3, and a sentence that names it', async () => {
-    const { env } = await makePlace(SMALL_FLEET);
-    const taken = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void taken.close());
-    await new Promise((resolve) => taken.once('listening', resolve));
-    const { port } = taken.address() as { port: number };
-    const { code, output } = await run(['serve'], { ...env, PORT: String(port), AUTH_ENABLED: 'false' });
+  it('exits with 3 if its port is in use, and names the port and the setting', async () => {
+    const { env } = await setUpFleet();
+    const port = await takenPort();
+    const { code, output } = await run(['serve'], { ...env, PORT: port, AUTH_ENABLED: 'false' });
     expect(code).toBe(3);
-    const complaint = output.split('\n').filter((line) => line.startsWith('holdfast: '));
-    expect(complaint).toEqual([
+    expect(output.split('\n').filter((line) => line.startsWith('holdfast: '))).toEqual([
       `holdfast: cannot listen on port ${port} of 127.0.0.1: it is in use by another program; stop that one, or set PORT to another`,
     ]);
   });

@@ -1,32 +1,27 @@
 import { readdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
-import { makePlace, runProgram, serve, stop } from './program.ts';
+import { runProgram, serve, setUpFleet, stop, takenPort } from './program.ts';
 
-const SHOWN = /This is shown once/;
+/** Printed with a new password. */
+const PASSWORD_NOTICE = /This is shown once/;
 
-async function takenPort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await new Promise((resolve) => server.once('listening', resolve));
-  return String((server.address() as { port: number }).port);
-}
-
-it('a password is made by the start that comes to serve, whatever failed before', async () => {
-  const place = await makePlace();
-  const failing = [
-    ['no git', { ...place.env, PATH: await temporaryFolder() }],
-    ['a port that is taken', { ...place.env, PORT: await takenPort() }],
-  ] as const;
-  for (const [name, env] of failing) {
-    const program = runProgram(['serve'], env);
-    expect(await program.ended, name).not.toBe(0);
-    expect(program.output(), name).not.toMatch(SHOWN);
-    expect(await readdir(place.dataFolder), name).not.toContain('admin.json');
-  }
-  const program = await serve(place);
-  await program.waitFor(SHOWN);
-  expect(await readdir(place.dataFolder)).toContain('admin.json');
-  await stop(program);
+describe('a first start', () => {
+  it('makes and shows a password only if it succeeds, also after failed starts', async () => {
+    const setup = await setUpFleet();
+    const failing = [
+      ['git is missing', { ...setup.env, PATH: await temporaryFolder() }],
+      ['the port is in use', { ...setup.env, PORT: await takenPort() }],
+    ] as const;
+    for (const [name, env] of failing) {
+      const program = runProgram(['serve'], env);
+      expect(await program.ended, name).not.toBe(0);
+      expect(program.output(), name).not.toMatch(PASSWORD_NOTICE);
+      expect(await readdir(setup.dataFolder), name).not.toContain('admin.json');
+    }
+    const program = await serve(setup);
+    await program.waitFor(PASSWORD_NOTICE);
+    expect(await readdir(setup.dataFolder)).toContain('admin.json');
+    await stop(program);
+  });
 });

@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { PROJECT } from '../support/project.ts';
 
 const NODE = (process.env['HOLDFAST_TEST_NODE'] ?? process.execPath).split(' ');
 
-/** Bytes of the space of young objects in a process that has done next to nothing before, and then much. */
-async function youngSpaceAfterwards(flags: readonly string[]): Promise<number> {
+/** Bytes of V8's young generation in a new process that calls `tuneCollector` and then allocates much. */
+async function youngSpaceAfterAllocations(flags: readonly string[]): Promise<number> {
   const collector = join(await temporaryFolder(), 'collector.mjs');
   await build({
     entryPoints: ['src/service/garbage-collector.ts'],
@@ -20,10 +20,10 @@ async function youngSpaceAfterwards(flags: readonly string[]): Promise<number> {
     import { getHeapSpaceStatistics } from 'node:v8';
     import { tuneCollector } from '${pathToFileURL(collector)}';
     tuneCollector();
-    let living = [];
+    let reachable = [];
     for (let count = 0; count < 3_000_000; count++) {
-      living.push({ count });
-      if (living.length > 20_000) living = [];
+      reachable.push({ count });
+      if (reachable.length > 20_000) reachable = [];
     }
     const space = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space');
     console.log(space.space_used_size + space.space_available_size);
@@ -35,12 +35,14 @@ async function youngSpaceAfterwards(flags: readonly string[]): Promise<number> {
 
 const MB = 1024 * 1024;
 
-it('the collector has 8 MB for young objects, in a process that began with 1 MB, and no more', async () => {
-  const bytes = await youngSpaceAfterwards([]);
-  expect(bytes).toBeGreaterThan(7.2 * MB);
-  expect(bytes).toBeLessThanOrEqual(8 * MB);
-});
+describe('tuneCollector', () => {
+  it('grows the young generation to 8 MB, and no further', async () => {
+    const bytes = await youngSpaceAfterAllocations([]);
+    expect(bytes).toBeGreaterThan(7.2 * MB);
+    expect(bytes).toBeLessThanOrEqual(8 * MB);
+  });
 
-it('a limit of V8 that is below that holds', async () => {
-  expect(await youngSpaceAfterwards(['--max-semi-space-size=2'])).toBeLessThanOrEqual(2 * MB);
+  it('keeps to a smaller limit that a flag of V8 sets', async () => {
+    expect(await youngSpaceAfterAllocations(['--max-semi-space-size=2'])).toBeLessThanOrEqual(2 * MB);
+  });
 });

@@ -7,10 +7,10 @@ import { initRepository, repositoryAt, type TestRepository, testRepository } fro
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { testOrigin } from '../support/origin.ts';
 
-/** A clock that stands above every id that was served before. */
+/** A clock that is ahead of every id that was served before. */
 const now = (): number => Date.now() + 3_600_000;
 
-/** A repository with the history of a fleet that was served, and the highest id of its devices. */
+/** A repository whose fleet an earlier manager served, and the highest id that it gave. */
 async function servedBefore(): Promise<[TestRepository, number]> {
   const [manager] = await startFleetWithHistory();
   await manager.post('/api/v2/apps/gone', { container_image: 'a' });
@@ -20,14 +20,14 @@ async function servedBefore(): Promise<[TestRepository, number]> {
   return [manager.repository, highest];
 }
 
-/** A plain clone has no record of ids. */
+/** A clone, which has no record of ids. */
 async function cloned(repository: TestRepository): Promise<TestRepository> {
   const folder = await temporaryFolder();
   await repository.git('clone', '--quiet', repository.folder, folder);
   return repositoryAt(folder);
 }
 
-/** A branch that has nothing in common with the others. */
+/** Makes a branch that has no commit in common with the others. */
 async function makeOrphan(repository: TestRepository, branch: string): Promise<void> {
   const other = await testRepository();
   await other.commit({ 'desired-state/apps/other.yaml': 'container_image: a\n' });
@@ -40,8 +40,8 @@ async function emptyOrigin(): Promise<string> {
   return url;
 }
 
-/** Starts, stops, and starts again with other settings on the same data. */
-async function corrected(
+/** Starts a manager with wrong settings, stops it, and starts one with the right settings on the same data. */
+async function correctSettings(
   repository: TestRepository,
   wrong: Record<string, string>,
   right: Record<string, string>,
@@ -53,8 +53,10 @@ async function corrected(
   return startManager({ repository, dataFolder: first.dataFolder, settings: right, now });
 }
 
-/** No id is one that devices can know, not even of a name that is gone, and a name that never was begins at 1. */
-async function expectAbove(manager: TestManager, highest: number): Promise<void> {
+/**
+ * Every id is above `highest`, also that of a deleted name that is created again; a name that never existed begins at 1.
+ */
+async function expectIdsAbove(manager: TestManager, highest: number): Promise<void> {
   const ids = await idsOf(manager);
   expect(Object.keys(ids).sort()).toEqual(['app cron', 'app web', 'group edge', 'prune edge']);
   for (const [name, id] of Object.entries(ids)) expect([name, id > highest]).toEqual([name, true]);
@@ -63,40 +65,40 @@ async function expectAbove(manager: TestManager, highest: number): Promise<void>
   expect((await manager.post('/api/v2/apps/never', { container_image: 'a' })).body.app_id).toBe(1);
 }
 
-describe('history that a store did not follow', () => {
-  it('of another folder than at the first start: its names begin at the floor', async () => {
+describe('a history that the store did not follow', () => {
+  it('gets higher ids than before if the first start had a mistyped folder in a checkout', async () => {
     const [served, highest] = await servedBefore();
     const clone = await cloned(served);
     const folder = { DESIRED_STATE: join(clone.folder, 'desired-sate') };
     await mkdir(folder.DESIRED_STATE);
-    const next = await corrected(clone, folder, {});
+    const next = await correctSettings(clone, folder, {});
     expect(await seededOf(next)).toMatchObject({ cause: 'other-history' });
-    await expectAbove(next, highest);
+    await expectIdsAbove(next, highest);
   });
 
-  it('of another branch at origin than at the first start', async () => {
+  it('gets higher ids than before if the first start had a mistyped branch at origin', async () => {
     const [served, highest] = await servedBefore();
     const clone = await cloned(served);
     const remote = { GIT_REMOTE: served.folder, DESIRED_STATE: 'desired-state' };
     await served.git('config', 'receive.denyCurrentBranch', 'updateInstead');
     await served.git('update-ref', '-d', 'refs/holdfast/ids');
-    const next = await corrected(
+    const next = await correctSettings(
       clone,
       { ...remote, GIT_BRANCH: 'mian' },
       { ...remote, GIT_BRANCH: 'main' },
       () => served.git('update-ref', '-d', 'refs/holdfast/ids'),
     );
-    await expectAbove(next, highest);
+    await expectIdsAbove(next, highest);
   });
 
-  it('of another branch at origin, after names of it were given at the first one', async () => {
+  it('gets higher ids than before if an app of it was created on a mistyped branch', async () => {
     const [served, highest] = await servedBefore();
     const clone = await cloned(served);
     await served.git('update-ref', '-d', 'refs/holdfast/ids');
     const remote = { GIT_REMOTE: served.folder, DESIRED_STATE: 'desired-state' };
     await makeOrphan(served, 'mian');
     const wrong = { ...remote, GIT_BRANCH: 'mian' };
-    const next = await corrected(clone, wrong, { ...remote, GIT_BRANCH: 'main' }, async (manager) => {
+    const next = await correctSettings(clone, wrong, { ...remote, GIT_BRANCH: 'main' }, async (manager) => {
       const { body } = await manager.post('/api/v2/apps/web', {
         container_image: 'nginx:1.26',
         starting_ports: [80],
@@ -107,25 +109,25 @@ describe('history that a store did not follow', () => {
     for (const [name, id] of Object.entries(ids)) expect([name, id > highest]).toEqual([name, true]);
   });
 
-  it('of another folder at origin', async () => {
+  it('gets higher ids than before if the first start had a mistyped folder at origin', async () => {
     const [served, highest] = await servedBefore();
     const clone = await cloned(served);
     await served.git('config', 'receive.denyCurrentBranch', 'updateInstead');
     await served.git('update-ref', '-d', 'refs/holdfast/ids');
     const remote = { GIT_REMOTE: served.folder };
-    const next = await corrected(
+    const next = await correctSettings(
       clone,
       { ...remote, DESIRED_STATE: 'x' },
       { ...remote, DESIRED_STATE: 'desired-state' },
       () => served.git('update-ref', '-d', 'refs/holdfast/ids'),
     );
-    await expectAbove(next, highest);
+    await expectIdsAbove(next, highest);
   });
 
   it.each([
     { name: 'while the manager runs', isRunning: true },
-    { name: 'while it stands still', isRunning: false },
-  ])('that is pushed to an empty origin $name', async ({ isRunning }) => {
+    { name: 'while the manager is stopped', isRunning: false },
+  ])('gets higher ids than before if it is pushed to an empty origin $name', async ({ isRunning }) => {
     const [served, highest] = await servedBefore();
     const url = await emptyOrigin();
     const settings = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
@@ -134,24 +136,24 @@ describe('history that a store did not follow', () => {
     if (isRunning) {
       await push();
       await first.reconcile();
-      return expectAbove(first, highest);
+      return expectIdsAbove(first, highest);
     }
     await first.stop();
     await push();
     const next = await startManager({ repository: served, dataFolder: first.dataFolder, settings, now });
-    await expectAbove(next, highest);
+    await expectIdsAbove(next, highest);
   });
 
-  it('of another fleet, under data of this one: new names and next changes are above the floor', async () => {
+  it('gets higher ids than before if the data folder is that of another fleet', async () => {
     const [served, highest] = await servedBefore();
     const own = await startManager({ files: { 'apps/web.yaml': 'container_image: own\n' } });
     await own.stop();
     const clone = await cloned(served);
     const next = await startManager({ repository: clone, dataFolder: own.dataFolder, now });
-    await expectAbove(next, highest);
+    await expectIdsAbove(next, highest);
   });
 
-  it('of an older copy of the repository, before the right one', async () => {
+  it('gets higher ids than before if the first start had an older copy of the repository', async () => {
     const [served, highest] = await servedBefore();
     const old = await cloned(served);
     await served.commit({ 'desired-state/apps/late.yaml': 'container_image: late\n' });
@@ -163,7 +165,7 @@ describe('history that a store did not follow', () => {
     expect((await idsOf(next))['app late']).toBeGreaterThan(highest);
   });
 
-  it('keeps the ids of all that does not change', async () => {
+  it('keeps the ids of unchanged objects after the folder was renamed; the next change jumps to the floor', async () => {
     const [manager] = await startFleetWithHistory();
     await manager.post('/api/v2/apps/new', { container_image: 'a' });
     const before = await idsOf(manager);
@@ -180,10 +182,10 @@ describe('history that a store did not follow', () => {
     expect(body.app_id).toBe((await seededOf(next)).floor);
   });
 
-  it('that was only made again lifts nothing that was there: a restart is still one more', async () => {
+  it('raises no id if only commits were rewritten: each change still raises its id by one', async () => {
     const [manager] = await startFleetWithHistory();
     await manager.post('/api/v2/apps/new', { container_image: 'a' });
-    await manager.repository.git('commit', '--amend', '--quiet', '-m', 'said better');
+    await manager.repository.git('commit', '--amend', '--quiet', '-m', 'reworded');
     await manager.reconcile();
     await manager.repository.git('reset', '--quiet', '--hard', 'HEAD~1');
     await manager.repository.commit({ 'desired-state/apps/new.yaml': 'container_image: b\n' });
@@ -193,8 +195,8 @@ describe('history that a store did not follow', () => {
   });
 });
 
-describe('a fleet that begins with its manager starts at 1', () => {
-  it('in an empty checkout, commit by commit', async () => {
+describe('a fleet that begins together with its manager', () => {
+  it('gets ids from 1 on for commits in an empty checkout', async () => {
     const repository = await testRepository();
     await mkdir(join(repository.folder, 'desired-state'));
     const manager = await startManager({ repository });
@@ -205,7 +207,7 @@ describe('a fleet that begins with its manager starts at 1', () => {
     expect(new Set(Object.values(await idsOf(manager)))).toEqual(new Set([1]));
   });
 
-  it('at an empty origin, push by push, also after another start', async () => {
+  it('gets ids from 1 on for pushes to an empty origin, with a restart after each', async () => {
     const { url, person, push } = await testOrigin();
     const settings = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
     let manager = await startManager({ repository: person, settings });
@@ -218,9 +220,9 @@ describe('a fleet that begins with its manager starts at 1', () => {
   });
 
   it.each([
-    { name: 'at an empty origin', isRemote: true },
-    { name: 'in an empty checkout', isRemote: false },
-  ])('$name, by calls of the API that arrive together', async ({ isRemote }) => {
+    { name: 'with an empty origin', isRemote: true },
+    { name: 'with an empty checkout', isRemote: false },
+  ])('gets ids from 1 on for concurrent requests to create apps $name', async ({ isRemote }) => {
     const { url, person } = await testOrigin();
     await mkdir(join(person.folder, 'desired-state'));
     const settings: Record<string, string> = isRemote

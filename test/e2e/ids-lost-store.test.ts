@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import {
-  A,
-  B,
-  C,
   expectFollows,
   idsOf,
   push,
   seededOf,
   startFleetWithHistory,
   WEB,
+  WEB_A,
+  WEB_B,
+  WEB_C,
   WEB_FILE,
 } from '../support/fleet-with-history.ts';
 import { loseStore, recordTip, setRecord } from '../support/lost-store.ts';
 
-describe('a lost store, with the record there', () => {
-  it('no id changes and no container restarts; the next change of each name jumps to the floor', async () => {
+describe('a lost store whose record of ids is there', () => {
+  it('keeps every id and restarts no container; the next change of each name jumps to the floor', async () => {
     const [manager, worker] = await startFleetWithHistory();
     const before = await idsOf(manager);
     const next = await loseStore(manager);
@@ -25,7 +25,7 @@ describe('a lost store, with the record there', () => {
 
     const { floor } = await seededOf(next);
     expect(floor).toBeGreaterThan(Math.max(...Object.values(before)));
-    await push(next, { [WEB_FILE]: B });
+    await push(next, { [WEB_FILE]: WEB_B });
     await next.post('/api/v2/apps/cron/restart');
     await next.post('/api/v2/prune');
     expect(await idsOf(next)).toEqual({
@@ -37,9 +37,9 @@ describe('a lost store, with the record there', () => {
     await expectFollows(worker, next);
   });
 
-  it('again and again', async () => {
+  it('keeps every id when the store is lost again and again, with changes in between', async () => {
     let [manager, worker] = await startFleetWithHistory();
-    for (const text of [B, A, C]) {
+    for (const text of [WEB_B, WEB_A, WEB_C]) {
       const before = await idsOf(manager);
       manager = await loseStore(manager);
       expect(await idsOf(manager)).toEqual(before);
@@ -49,7 +49,7 @@ describe('a lost store, with the record there', () => {
     await expectFollows(worker, manager);
   });
 
-  it('a name that was deleted goes on above what it ever had', async () => {
+  it('continues a deleted name at the floor, and starts an unknown name at 1', async () => {
     const [manager] = await startFleetWithHistory();
     await manager.post('/api/v2/apps/gone', { container_image: 'a' });
     await manager.delete('/api/v2/apps/gone');
@@ -60,10 +60,10 @@ describe('a lost store, with the record there', () => {
     expect((await next.post('/api/v2/apps/never', { container_image: 'a' })).body.app_id).toBe(1);
   });
 
-  it('what changed while nobody served is the only thing that restarts', async () => {
+  it('restarts only the app that was changed by a commit while no manager was running', async () => {
     const [manager, worker] = await startFleetWithHistory();
     const before = await idsOf(manager);
-    const next = await loseStore(manager, () => manager.repository.commit({ [WEB_FILE]: B }));
+    const next = await loseStore(manager, () => manager.repository.commit({ [WEB_FILE]: WEB_B }));
     const { floor } = await seededOf(next);
     expect(await idsOf(next)).toEqual({ ...before, 'app web': floor });
     await worker.poll(next);
@@ -71,9 +71,9 @@ describe('a lost store, with the record there', () => {
     await expectFollows(worker, next);
   });
 
-  it('commits of comments alone do not cost a restart', async () => {
+  it('keeps every id if the latest commits changed only comments or files outside the folder', async () => {
     const [manager, worker] = await startFleetWithHistory();
-    await push(manager, { [WEB_FILE]: `# told\n${A}` });
+    await push(manager, { [WEB_FILE]: `# a comment\n${WEB_A}` });
     await manager.repository.commit({ 'elsewhere.txt': 'x' });
     const before = await idsOf(manager);
     const next = await loseStore(manager);
@@ -82,8 +82,8 @@ describe('a lost store, with the record there', () => {
   });
 });
 
-describe('a lost store, without the record', () => {
-  it('all known names start at the floor, and the device follows', async () => {
+describe('a lost store whose record of ids is lost too', () => {
+  it('starts every known name at the floor, which devices follow', async () => {
     const [manager, worker] = await startFleetWithHistory();
     const next = await loseStore(manager, () => setRecord(manager, ''));
     const { floor, record } = await seededOf(next);
@@ -93,7 +93,7 @@ describe('a lost store, without the record', () => {
     await expectFollows(worker, next);
   });
 
-  it('the clock was set back: the newest commit counts', async () => {
+  it('takes the time of the newest commit as the floor if the clock was set back', async () => {
     let clock = Date.now();
     const [manager, worker] = await startFleetWithHistory({ now: () => clock });
     clock += 3_600_000;
@@ -105,14 +105,14 @@ describe('a lost store, without the record', () => {
   });
 });
 
-describe('a lost store, with the record there, and a clock that was set back', () => {
-  it('the highest recorded id counts', async () => {
+describe('a lost store whose record of ids is there, and a clock that was set back', () => {
+  it('sets the floor above the highest recorded id', async () => {
     const future = Date.now() + 1e12;
     const [manager, worker] = await startFleetWithHistory({ now: () => future });
     const highest = Math.max(...Object.values(await idsOf(manager)));
     expect(highest).toBeGreaterThanOrEqual(future / 1000);
     const { now } = Date;
-    const next = await loseStore(manager, () => manager.repository.commit({ [WEB_FILE]: B }), { now });
+    const next = await loseStore(manager, () => manager.repository.commit({ [WEB_FILE]: WEB_B }), { now });
     expect((await seededOf(next)).floor).toBeGreaterThan(highest);
     await expectFollows(worker, next);
   });

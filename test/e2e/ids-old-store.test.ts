@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  A,
-  B,
   CRON_FILE,
   expectFollows,
   idsOf,
@@ -10,18 +8,20 @@ import {
   seededOf,
   startFleetWithHistory,
   WEB,
+  WEB_A,
+  WEB_B,
   WEB_FILE,
 } from '../support/fleet-with-history.ts';
 import { copyData, loseStore, recordTip, restoreCopy, setRecord } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 
 describe('a store that was restored from an old copy', () => {
-  it('is noticed by the sequence of the record; ids go on from there', async () => {
+  it('is recognized, since the record is ahead: recorded ids are kept, and the next change jumps to the floor', async () => {
     const [manager, worker] = await startFleetWithHistory();
     await manager.stop();
     const copy = await copyData(manager);
     const second = await manager.restart();
-    await push(second, { [WEB_FILE]: B });
+    await push(second, { [WEB_FILE]: WEB_B });
     await second.post('/api/v2/apps/cron/restart');
     await second.post('/api/v2/prune');
     await worker.poll(second);
@@ -38,27 +38,27 @@ describe('a store that was restored from an old copy', () => {
     await expectFollows(worker, next);
   });
 
-  it('a content that was there, went and came back is not taken for the old one', async () => {
+  it('gives a new id to an app that was changed and changed back after the record was written', async () => {
     const [manager, worker] = await startFleetWithHistory();
     await manager.stop();
     const copy = await copyData(manager);
     const second = await manager.restart();
     await push(second, { [CRON_FILE]: 'container_image: busybox:2\n' });
     const tip = await recorded(second);
-    await push(second, { [WEB_FILE]: B });
+    await push(second, { [WEB_FILE]: WEB_B });
     await worker.poll(second);
-    await push(second, { [WEB_FILE]: A });
+    await push(second, { [WEB_FILE]: WEB_A });
     const next = await restoreCopy(second, copy, () => setRecord(second, tip));
     expect((await idsOf(next))['app web']).toBe((await seededOf(next)).floor);
     await expectFollows(worker, next);
   });
 
-  it('after another store had begun anew, without a record: the higher of both ids counts', async () => {
+  it('continues above the ids of a new store that replaced it meanwhile and wrote the record anew', async () => {
     const [manager, worker] = await startFleetWithHistory();
     await manager.stop();
     const copy = await copyData(manager);
     const second = await loseStore(manager, () => setRecord(manager, ''));
-    await push(second, { [WEB_FILE]: B, 'desired-state/apps/new.yaml': 'container_image: new:1\n' });
+    await push(second, { [WEB_FILE]: WEB_B, 'desired-state/apps/new.yaml': 'container_image: new:1\n' });
     const { body: fresh } = await second.get('/api/v2/apps/new');
     await worker.poll(second);
     worker.actions = [];
@@ -71,7 +71,7 @@ describe('a store that was restored from an old copy', () => {
     await expectFollows(worker, next);
   });
 
-  it('a copy of the present state is nothing new', async () => {
+  it('changes nothing if the copy is as new as the record', async () => {
     const [manager, worker] = await startFleetWithHistory();
     await manager.stop();
     const next = await restoreCopy(manager, await copyData(manager));
@@ -79,7 +79,7 @@ describe('a store that was restored from an old copy', () => {
     await expectFollows(worker, next);
   });
 
-  it('with its record lost too: the store is all there is', async () => {
+  it('continues with its own ids if the record is lost too, and writes a new record', async () => {
     const [manager, worker] = await startFleetWithHistory();
     await manager.stop();
     const copy = await copyData(manager);
@@ -90,11 +90,11 @@ describe('a store that was restored from an old copy', () => {
   });
 });
 
-describe('a record that is behind', () => {
-  it('the store: it is brought up, and nothing else happens', async () => {
+describe('a record of ids that is older than the store', () => {
+  it('is updated at the next start, which changes no id', async () => {
     const [manager, worker] = await startFleetWithHistory();
     const tip = await recorded(manager);
-    await push(manager, { [WEB_FILE]: B });
+    await push(manager, { [WEB_FILE]: WEB_B });
     const before = await idsOf(manager);
     await manager.stop();
     await setRecord(manager, tip);
@@ -106,7 +106,7 @@ describe('a record that is behind', () => {
   });
 
   it.each([
-    ['by commits', async (manager: TestManager) => void (await push(manager, { [WEB_FILE]: A }))],
+    ['by a commit', async (manager: TestManager) => void (await push(manager, { [WEB_FILE]: WEB_A }))],
     [
       'by moving the branch',
       async (manager: TestManager) => {
@@ -121,22 +121,25 @@ describe('a record that is behind', () => {
         await manager.reconcile();
       },
     ],
-  ])('a lost store: a content that went and came back %s starts anew', async (_, comeBack) => {
-    const [manager, worker] = await startFleetWithHistory();
-    await push(manager, { [CRON_FILE]: 'container_image: busybox:2\n' });
-    const tip = await recorded(manager);
-    const before = await idsOf(manager);
-    await push(manager, { [WEB_FILE]: B });
-    await worker.poll(manager);
-    expect(worker.containers.get('web')).toContain('nginx:b');
-    await comeBack(manager);
-    // The device is away while the old content is served.
-    const next = await loseStore(manager, () => setRecord(manager, tip));
-    expect(await idsOf(next)).toEqual({ ...before, 'app web': (await seededOf(next)).floor });
-    await expectFollows(worker, next);
-  });
+  ])(
+    'gives an app a new id after a lost store if it was changed and changed back %s',
+    async (_, changeBack) => {
+      const [manager, worker] = await startFleetWithHistory();
+      await push(manager, { [CRON_FILE]: 'container_image: busybox:2\n' });
+      const tip = await recorded(manager);
+      const before = await idsOf(manager);
+      await push(manager, { [WEB_FILE]: WEB_B });
+      await worker.poll(manager);
+      expect(worker.containers.get('web')).toContain('nginx:b');
+      await changeBack(manager);
+      // The device does not poll while the old content is served again.
+      const next = await loseStore(manager, () => setRecord(manager, tip));
+      expect(await idsOf(next)).toEqual({ ...before, 'app web': (await seededOf(next)).floor });
+      await expectFollows(worker, next);
+    },
+  );
 
-  it('a lost store: a group that another file held back can have changed, too', async () => {
+  it('gives a new id after a lost store to a group that had waited for an app', async () => {
     const [manager, worker] = await startFleetWithHistory();
     const group = 'desired-state/device-groups/edge.yaml';
     const late = 'desired-state/apps/late.yaml';
@@ -152,7 +155,7 @@ describe('a record that is behind', () => {
     await expectFollows(worker, next);
   });
 
-  it('a lost store: of restarts nothing but the number is forgotten', async () => {
+  it('forgets later restarts and prunes after a lost store, but the next change raises ids above them', async () => {
     const [manager, worker] = await startFleetWithHistory();
     const tip = await recorded(manager);
     const before = await idsOf(manager);

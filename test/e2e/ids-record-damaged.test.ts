@@ -13,62 +13,66 @@ import { loseStore, RECORD } from '../support/lost-store.ts';
 import type { TestManager } from '../support/manager.ts';
 import {
   changeMeta,
-  forgeRecord,
   inSection,
   recordFiles,
+  replaceRecord,
   sectionOf,
   sectionVersion,
 } from '../support/record-files.ts';
 
+/** Completes `a record that ...`, and does it. */
 type Damage = [what: string, damage: (manager: TestManager) => Promise<unknown>];
 
 const DAMAGES: Damage[] = [
-  ['is no record', ({ repository }) => forgeRecord(repository, { 'notes.txt': 'hello\n' })],
+  ['has other files', ({ repository }) => replaceRecord(repository, { 'notes.txt': 'hello\n' })],
   [
-    'misses a file',
+    'lacks a file',
     async ({ repository }) => {
       const { '00.json': _, ...files } = await recordFiles(repository);
-      const [gone] = Object.keys(files).filter((name) => name !== 'meta.json');
-      const left = Object.entries(files).filter(([name]) => name !== gone);
-      await forgeRecord(repository, inSection(Object.fromEntries(left)));
+      const [missing] = Object.keys(files).filter((name) => name !== 'meta.json');
+      const left = Object.entries(files).filter(([name]) => name !== missing);
+      await replaceRecord(repository, inSection(Object.fromEntries(left)));
     },
   ],
-  ['is of no version', ({ repository }) => changeMeta(repository, { format: 0 })],
+  ['has the unknown version 0', ({ repository }) => changeMeta(repository, { format: 0 })],
   [
     'is a blob',
     async ({ repository: { git } }) =>
       git('update-ref', RECORD, await git('rev-parse', 'HEAD:desired-state/apps/web.yaml')),
   ],
   [
-    'names an object that is not there',
+    'is a ref to a missing object',
     ({ repository }) => writeFile(join(repository.folder, '.git', RECORD), `${'1'.repeat(40)}\n`),
   ],
   [
-    'has folders',
+    'has a folder in its section',
     async ({ repository }) =>
-      forgeRecord(repository, inSection({ ...(await recordFiles(repository)), 'more/of.it': 'x' })),
+      replaceRecord(repository, inSection({ ...(await recordFiles(repository)), 'more/of.it': 'x' })),
   ],
   [
     'is too large',
     async ({ repository }) =>
-      forgeRecord(
+      replaceRecord(
         repository,
         inSection({ ...(await recordFiles(repository)), 'aa.json': ' '.repeat(2 ** 24 + 1) }),
       ),
   ],
-  ['has no sections', async ({ repository }) => forgeRecord(repository, await recordFiles(repository))],
+  ['has no sections', async ({ repository }) => replaceRecord(repository, await recordFiles(repository))],
   [
-    'has a file in the place of the section',
-    ({ repository }) => forgeRecord(repository, { [sectionOf()]: 'x' }),
+    'has a file in the place of its section',
+    ({ repository }) => replaceRecord(repository, { [sectionOf()]: 'x' }),
   ],
-  ['is about another folder', ({ repository }) => changeMeta(repository, { folder: 'other' })],
-  ['is about another branch', ({ repository }) => changeMeta(repository, { branch: 'refs/heads/main' })],
-  ['has other ids than it says', ({ repository }) => changeMeta(repository, { highest: 7 })],
+  ['names another folder', ({ repository }) => changeMeta(repository, { folder: 'other' })],
+  [
+    'names a branch, which a clone does not have',
+    ({ repository }) => changeMeta(repository, { branch: 'refs/heads/main' }),
+  ],
+  ['has ids above its stated highest id', ({ repository }) => changeMeta(repository, { highest: 7 })],
 ];
 
 describe('a damaged record', () => {
   it.each(DAMAGES)(
-    'that %s: a lost store starts at the floor, says so, and writes it anew',
+    'that %s is reported and rewritten after a lost store, which starts at the floor',
     async (_, damage) => {
       const [manager, worker] = await startRecordedFleet();
       await manager.stop();
@@ -86,7 +90,7 @@ describe('a damaged record', () => {
     },
   );
 
-  it.each(DAMAGES)('that %s: a store that lives writes it anew', async (_, damage) => {
+  it.each(DAMAGES)('that %s is rewritten from an intact store', async (_, damage) => {
     const [manager, worker] = await startRecordedFleet();
     await manager.stop();
     await damage(manager);
@@ -100,7 +104,7 @@ describe('a damaged record', () => {
 });
 
 describe('a record that a newer version wrote', () => {
-  it('stays as it is: a living store goes on, a lost one starts at the floor, and both say so', async () => {
+  it('is reported and kept: an intact store continues, a lost one starts at the floor', async () => {
     const [manager, worker] = await startRecordedFleet();
     const { repository } = manager;
     const before = await webId(manager);
@@ -112,10 +116,10 @@ describe('a record that a newer version wrote', () => {
       await expect.poll(problem).toMatch(/written by a newer version of Holdfast/);
       expect(await sectionVersion(repository)).toBe(newer);
     };
-    const living = await manager.restart();
-    await expectRefused(living);
-    expect(await webId(living)).toBe(before);
-    const lost = await loseStore(living);
+    const intact = await manager.restart();
+    await expectRefused(intact);
+    expect(await webId(intact)).toBe(before);
+    const lost = await loseStore(intact);
     await expectRefused(lost);
     const { ids_seeded } = await statusOf(lost);
     expect(ids_seeded).toMatchObject({ cause: 'no-counters', record: 'damaged', kept: 0 });
@@ -128,18 +132,18 @@ describe('a record that a newer version wrote', () => {
   });
 });
 
-/** The limit up to which ids are read from a record. */
-const END = 2 ** 52;
+/** The highest id that is read from a record. */
+const LIMIT = 2 ** 52;
 
-describe('a record that somebody forged up to the end of the room for ids', () => {
+describe('a forged record whose numbers have reached their limit', () => {
   it.each<[string, (files: Record<string, string>) => Record<string, string>]>([
-    ['in the ids', (files) => mapFiles(files, (row) => row.with(2, END), { highest: END })],
-    ['in its number', (files) => mapFiles(files, (row) => row, { idSequence: END })],
-  ])('%s: what cannot be read again is not written, and status says so', async (_, forge) => {
+    ['the ids', (files) => mapFiles(files, (row) => row.with(2, LIMIT), { highest: LIMIT })],
+    ['the sequence', (files) => mapFiles(files, (row) => row, { idSequence: LIMIT })],
+  ])('%s: writes go on, higher numbers are not recorded, and the status says so', async (_, forge) => {
     const [manager] = await startRecordedFleet();
     await manager.stop();
     const { repository } = manager;
-    await forgeRecord(repository, inSection(forge(await recordFiles(repository))));
+    await replaceRecord(repository, inSection(forge(await recordFiles(repository))));
     const next = await loseStore(manager);
     expect((await next.put(`${WEB}/update`, { container_image: 'changed:1' })).status).toBe(202);
     expect(await webId(next)).toBeLessThan(Number.MAX_SAFE_INTEGER);
@@ -152,6 +156,7 @@ describe('a record that somebody forged up to the end of the room for ids', () =
   });
 });
 
+/** Changes the rows of all files, and the fields of `meta` in `meta.json`. */
 function mapFiles(
   files: Readonly<Record<string, string>>,
   change: (row: unknown[]) => unknown[],

@@ -12,11 +12,11 @@ import {
 import { loseStore, RECORD, recordTip } from '../support/lost-store.ts';
 import { recordFiles } from '../support/record-files.ts';
 
-describe('a record that cannot be written', () => {
-  it('is said once in log and status, fails no pass, and heals by itself', async () => {
+describe('a record of ids that cannot be written', () => {
+  it('is logged once, is in the status, fails no pass, and is written once that is possible', async () => {
     const [manager, worker] = await startRecordedFleet();
     const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
-    // A file would be taken for that of a dead process, and removed, once it is two seconds old.
+    // A lock that is a file would be removed after two seconds, as that of a dead process.
     await mkdir(lock);
     await manager.post(`${WEB}/restart`);
     await expect.poll(async () => (await statusOf(manager)).ids_record.problem).not.toBeNull();
@@ -33,7 +33,7 @@ describe('a record that cannot be written', () => {
     expect(await webId(await loseStore(manager))).toBe(before);
   });
 
-  it('does not keep a lost store from its ids', async () => {
+  it('is still read after a lost store, whose ids it keeps', async () => {
     const [manager, worker] = await startRecordedFleet();
     const before = await webId(manager);
     const lock = join(manager.repository.folder, '.git', `${RECORD}.lock`);
@@ -47,8 +47,10 @@ describe('a record that cannot be written', () => {
     const last = await webId(next);
     expect(await webId(await loseStore(next))).toBe(last);
   });
+});
 
-  it('a symbolic ref in its place is replaced, and what it names does not move', async () => {
+describe('a symbolic ref in the place of the record of ids', () => {
+  it('is replaced, and the branch that it names does not move', async () => {
     const [manager] = await startRecordedFleet();
     const { git } = manager.repository;
     const head = await git('rev-parse', 'main');
@@ -60,8 +62,8 @@ describe('a record that cannot be written', () => {
   });
 });
 
-describe('the record as it is written', () => {
-  it('has every counter that ever was, in files by name, and says what it belongs to', async () => {
+describe('the record of ids', () => {
+  it('has every counter, also of deleted names, and names its folder and revision', async () => {
     const [manager] = await startRecordedFleet();
     await manager.post('/api/v2/apps/gone', { container_image: 'a' });
     await manager.delete('/api/v2/apps/gone');
@@ -85,7 +87,7 @@ describe('the record as it is written', () => {
     expect(rows.find(([, name]) => name === 'gone')).toEqual(['app', 'gone', 1, null]);
   });
 
-  it('changes in one file of rows when one id rises', async () => {
+  it('changes in meta.json and one file of rows when one id rises', async () => {
     const [manager] = await startRecordedFleet();
     const before = await recordTip(manager);
     await manager.post(`${WEB}/restart`);
@@ -95,7 +97,7 @@ describe('the record as it is written', () => {
     expect(changed).toContain('meta.json');
   });
 
-  it('is written also while ids go on rising', async () => {
+  it('is written even while ids keep rising', async () => {
     const [manager] = await startRecordedFleet();
     const before = await recordTip(manager);
     await expect
@@ -109,7 +111,7 @@ describe('the record as it is written', () => {
       .not.toBe(before);
   });
 
-  it('is not written when nothing rose', async () => {
+  it('is not written if no id rose', async () => {
     const [manager] = await startRecordedFleet();
     const before = await recordTip(manager);
     await manager.repository.commit({ 'elsewhere.txt': 'x' });
@@ -118,13 +120,13 @@ describe('the record as it is written', () => {
     expect(await recordTip(manager)).toBe(before);
   });
 
-  it('writes nothing into the checkout', async () => {
+  it('leaves the checkout as it is', async () => {
     const [manager] = await startRecordedFleet();
-    await mkdir(join(manager.repository.folder, 'mine'));
-    await writeFile(join(manager.repository.folder, 'mine/work'), 'x');
+    await mkdir(join(manager.repository.folder, 'untracked'));
+    await writeFile(join(manager.repository.folder, 'untracked/file'), 'x');
     await manager.post(`${WEB}/restart`);
     await manager.stop();
-    expect(await manager.repository.git('status', '--porcelain')).toBe('?? mine/');
+    expect(await manager.repository.git('status', '--porcelain')).toBe('?? untracked/');
     await manager.repository.git('fsck', '--strict');
   });
 });

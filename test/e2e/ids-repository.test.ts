@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  A,
-  B,
   CRON_FILE,
   expectFollows,
   idsOf,
@@ -10,6 +8,8 @@ import {
   seededOf,
   startFleetWithHistory,
   WEB,
+  WEB_A,
+  WEB_B,
   WEB_FILE,
 } from '../support/fleet-with-history.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -18,13 +18,13 @@ import { loseStore, RECORD, recordTip, setRecord } from '../support/lost-store.t
 import { startManager } from '../support/manager.ts';
 import { Worker } from '../support/worker.ts';
 
-describe('a history that was rewritten, and a lost store', () => {
-  it('nothing recorded is trusted where the head does not descend from it', async () => {
+describe('a store that is lost after the history was rewritten', () => {
+  it('keeps no recorded id if the head does not descend from the recorded revision', async () => {
     const [manager, worker] = await startFleetWithHistory();
     const next = await loseStore(manager, async () => {
       const { git, commit } = manager.repository;
       await git('checkout', '--quiet', '--orphan', 'other');
-      await commit({ 'elsewhere.txt': 'x' }, 'all of it anew');
+      await commit({ 'elsewhere.txt': 'x' }, 'a new history');
       await git('branch', '--quiet', '-M', 'main');
     });
     const { floor, kept } = await seededOf(next);
@@ -33,9 +33,9 @@ describe('a history that was rewritten, and a lost store', () => {
     await expectFollows(worker, next);
   });
 
-  it('a history that was rewritten before, with the same folder, is a history like any other', async () => {
+  it('keeps every recorded id if the rewritten head was recorded before the loss', async () => {
     const [manager, worker] = await startFleetWithHistory();
-    await manager.repository.git('commit', '--quiet', '--amend', '-m', 'said better');
+    await manager.repository.git('commit', '--quiet', '--amend', '-m', 'reworded');
     await manager.reconcile();
     const before = await idsOf(manager);
     const next = await loseStore(manager);
@@ -44,10 +44,10 @@ describe('a history that was rewritten, and a lost store', () => {
   });
 });
 
-describe('a clone made with a depth', () => {
-  it('keeps the recorded ids where it is at the recorded revision; all others start at the floor', async () => {
+describe('a store that is lost beside a shallow clone', () => {
+  it('keeps the recorded ids at the recorded revision; all other names start at the floor', async () => {
     const origin = await testRepository();
-    await origin.commit({ [WEB_FILE]: A, [CRON_FILE]: 'container_image: busybox\n' });
+    await origin.commit({ [WEB_FILE]: WEB_A, [CRON_FILE]: 'container_image: busybox\n' });
     await origin.commit({ 'desired-state/device-groups/edge.yaml': 'apps: [web, cron]\n' });
     const folder = await temporaryFolder();
     await origin.git('clone', '--quiet', '--depth', '1', `file://${origin.folder}`, folder);
@@ -65,10 +65,10 @@ describe('a clone made with a depth', () => {
     await expectFollows(worker, next);
   });
 
-  it('trusts nothing where commits came after the record', async () => {
+  it('keeps no recorded id if commits came after the recorded revision', async () => {
     const origin = await testRepository();
     await origin.commit({ 'a.txt': '' });
-    await origin.commit({ [WEB_FILE]: A, 'desired-state/device-groups/edge.yaml': 'apps: [web]\n' });
+    await origin.commit({ [WEB_FILE]: WEB_A, 'desired-state/device-groups/edge.yaml': 'apps: [web]\n' });
     const folder = await temporaryFolder();
     await origin.git('clone', '--quiet', '--depth', '1', `file://${origin.folder}`, folder);
     const manager = await startManager({ repository: repositoryAt(folder) });
@@ -80,8 +80,8 @@ describe('a clone made with a depth', () => {
   });
 });
 
-describe('a record that a person deletes', () => {
-  it('while the manager runs: it is there again after the next change', async () => {
+describe('the record of ids in the repository', () => {
+  it('is written again with the next change after a user deleted it', async () => {
     const [manager] = await startFleetWithHistory();
     await recorded(manager);
     await setRecord(manager, '');
@@ -92,10 +92,10 @@ describe('a record that a person deletes', () => {
     expect(manager.log.filter(({ msg }) => msg === 'ids are not recorded')).toEqual([]);
   });
 
-  it('is one commit without parents, however often it was written', async () => {
+  it('is one commit without parents, however often it is written', async () => {
     const [manager] = await startFleetWithHistory();
     await recorded(manager);
-    await push(manager, { [WEB_FILE]: B });
+    await push(manager, { [WEB_FILE]: WEB_B });
     await recorded(manager);
     expect(await manager.repository.git('rev-list', '--count', RECORD)).toBe('1');
     expect(await manager.repository.git('log', '-1', '--format=%cn', RECORD)).toBe('Holdfast');

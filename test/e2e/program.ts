@@ -1,17 +1,19 @@
 import { execFile } from 'node:child_process';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { PROJECT, startProcess, type TestProcess } from '../support/project.ts';
 
-/** What `npm run build` made. */
+/** The program that `npm run build` made. */
 const MAIN = join(PROJECT, 'dist/main.js');
 
 /**
- * The Node that runs the built program: this one, or the one that a command in `HOLDFAST_TEST_NODE` starts, such as
- * `npx -y node@24`. Its own path is asked for, so that signals reach the program and not its starter.
+ * Path of the Node.js that runs the built program: this one, or the one that a command in `HOLDFAST_TEST_NODE` starts,
+ * such as `npx -y node@24`. It is run by its path, so that signals reach the program and not `npx`.
  */
 const NODE = await nodePath(process.env['HOLDFAST_TEST_NODE']);
 
@@ -22,7 +24,7 @@ async function nodePath(command: string | undefined): Promise<string> {
   return stdout.trim();
 }
 
-/** Runs the built program with nothing in its environment but `PATH` and what is given. */
+/** Runs the built program, with `PATH` and the variables of `env` alone in its environment, until the test is over. */
 export function runProgram(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -31,7 +33,7 @@ export function runProgram(
   return runProgramFrom(MAIN, args, env, cwd);
 }
 
-/** The same of a program that lies elsewhere. */
+/** Runs another copy of the built program, whose entry point is `main`, as `runProgram` does. */
 export function runProgramFrom(
   main: string,
   args: readonly string[],
@@ -41,7 +43,7 @@ export function runProgramFrom(
   return startProcess(NODE, [main, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
 }
 
-/** The same with its standard output or standard error led elsewhere, as a shell writes it: `> /dev/full`. */
+/** Runs the built program as `runProgram` does, with its output redirected in the syntax of the shell: `> /dev/full`. */
 export function runProgramInto(
   redirection: string,
   args: readonly string[],
@@ -52,27 +54,32 @@ export function runProgramInto(
   return startProcess('sh', command, { cwd, env: { PATH: process.env['PATH'], ...env } });
 }
 
-/** The same on a terminal that `script` makes; `more` is what a shell has after the command: `2>errors`. */
+/**
+ * Runs the built program as `runProgram` does, but on a terminal, which `script` makes. `redirection` stands after the
+ * command in the shell: `2>errors`.
+ */
 export function runProgramOnTerminal(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   cwd = PROJECT,
-  more = '',
+  redirection = '',
 ): TestProcess {
-  const command = [...[NODE, MAIN, ...args].map((word) => `'${word}'`), more].join(' ');
+  const command = [...[NODE, MAIN, ...args].map((word) => `'${word}'`), redirection].join(' ');
   const settings = { PATH: process.env['PATH'], ...env };
   return startProcess('script', ['-qec', command, '/dev/null'], { cwd, env: settings });
 }
 
-/** A fleet on this machine, as a manager is pointed to it. */
-export interface Place {
+/** A repository with a fleet, a data folder for its manager, and the settings that name both. */
+export interface FleetSetup {
   repository: TestRepository;
+  /** Path of a folder that does not exist yet. */
   dataFolder: string;
-  /** The settings that lead there. */
+  /** Environment of `serve`: the repository, the data folder and a free port. */
   env: Record<string, string>;
 }
 
-export async function makePlace(files: Readonly<Record<string, string>> = SMALL_FLEET): Promise<Place> {
+/** Commits these files to a new repository. No manager is started. */
+export async function setUpFleet(files: Readonly<Record<string, string>> = SMALL_FLEET): Promise<FleetSetup> {
   const repository = await testRepository();
   await repository.commit(inDesiredState(files));
   const dataFolder = join(await temporaryFolder(), 'data');
@@ -80,16 +87,20 @@ export async function makePlace(files: Readonly<Record<string, string>> = SMALL_
   return { repository, dataFolder, env };
 }
 
-/** A manager in a process of its own. */
+/** A running manager in its own process. */
 export interface Program extends TestProcess {
+  /** Base URL of its API, without a slash at the end. */
   address: string;
-  /** Its log, line by line. */
+  /** The lines of its log so far, parsed. */
   log(): Record<string, unknown>[];
 }
 
 /** Starts the manager and waits until it has applied a revision. */
-export async function serve(place: Place, settings: Readonly<Record<string, string>> = {}): Promise<Program> {
-  const started = runProgram(['serve'], { ...place.env, ...settings });
+export async function serve(
+  setup: FleetSetup,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Program> {
+  const started = runProgram(['serve'], { ...setup.env, ...settings });
   const [, address = ''] = await started.waitFor(/"address":"([^"]+)"/);
   while ((await fetch(`${address}/readyz`)).status !== 200) await started.waitFor(/"msg":"applied"/);
   const log = (): Record<string, unknown>[] =>
@@ -101,11 +112,19 @@ export async function serve(place: Place, settings: Readonly<Record<string, stri
   return { ...started, address, log };
 }
 
-/** Ends a program as `kill` does; resolves to its exit code. */
+/** Sends a signal to a program and waits until it has ended; resolves to its exit code, null if the signal killed it. */
 export function stop(
   { child, ended }: TestProcess,
   signal: NodeJS.Signals = 'SIGTERM',
 ): Promise<number | null> {
   child.kill(signal);
   return ended;
+}
+
+/** A port of 127.0.0.1 that is in use until the test is over. */
+export async function takenPort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  return String((server.address() as { port: number }).port);
 }

@@ -5,24 +5,25 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { lastCommit } from '../support/manager-state.ts';
-import { makePlace, type Program, runProgram, serve, stop } from './program.ts';
+import { type Program, runProgram, serve, setUpFleet, stop } from './program.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
 const WEB = '/api/v2/apps/web';
 const FILE = 'desired-state/apps/web.yaml';
 
-interface Shown {
+interface Credentials {
   user: string;
   password: string;
 }
 
-async function shownPassword(program: Program): Promise<Shown> {
+/** The credentials that a first start prints. */
+async function shownCredentials(program: Program): Promise<Credentials> {
   const [, user = '', password = ''] = await program.waitFor(/Sign in as "(\w+)" with the password (\S+)/);
   return { user, password };
 }
 
-/** Sends requests with these credentials, and looks at the body. */
-function client({ address }: Program, { user, password }: Shown) {
+/** A function that sends requests with these credentials and parses the replies. */
+function client({ address }: Program, { user, password }: Credentials) {
   const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
   return async (path: string, init: RequestInit = {}) => {
     const headers = { authorization, 'content-type': 'application/json', ...init.headers };
@@ -35,11 +36,12 @@ interface Info {
   apps: { app_name: string; container_image: string }[];
 }
 
+/** The image of the app `web`. */
 function imageIn(info: Info): string | undefined {
   return info.apps.find(({ app_name: name }) => name === 'web')?.container_image;
 }
 
-/** An origin that takes connections and never answers. */
+/** The URL of an origin that accepts connections and never answers. */
 async function silentOrigin(): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
@@ -51,15 +53,15 @@ async function silentOrigin(): Promise<string> {
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}/fleet.git`;
 }
 
-describe('the built program', () => {
-  it('says in its data folder where it listens, and that it follows an origin, also while its first look takes long', async () => {
-    const { dataFolder } = await makePlace();
+describe('serve of the built program', () => {
+  it('writes its address to the data folder and reports its origin while the first fetch still runs', async () => {
+    const { dataFolder } = await setUpFleet();
     const GIT_REMOTE = await silentOrigin();
     const env = { PORT: '0', DATA_DIR: dataFolder, GIT_REMOTE, GIT_TIMEOUT: '600', AUTH_ENABLED: 'false' };
     const program = runProgram(['serve'], env);
     const [, address] = await program.waitFor(/"address":"([^"]+)"/);
-    const told = JSON.parse(await readFile(join(dataFolder, 'manager.json'), 'utf8'));
-    expect(told).toMatchObject({ pid: program.child.pid, address });
+    const file = JSON.parse(await readFile(join(dataFolder, 'manager.json'), 'utf8'));
+    expect(file).toMatchObject({ pid: program.child.pid, address });
     expect(program.stdout()).toContain('"desiredState":"./desired-state"');
     const status = await fetch(`${address}/api/v2/reconcile`);
     expect(await status.json()).toMatchObject({
@@ -69,29 +71,29 @@ describe('the built program', () => {
     expect(await stop(program)).toBe(0);
   });
 
-  it('serves a fleet from its first start on, through commits, writes and restarts', async () => {
-    const place = await makePlace();
-    // The clock would find what the watch did not tell.
-    const first = await serve(place, { GIT_POLL_INTERVAL: '0' });
-    const shown = await shownPassword(first);
+  it('serves a fleet through its first start, a commit, a write, a restart and a kill', async () => {
+    const setup = await setUpFleet();
+    // Without polling, only the watch can find the commit.
+    const first = await serve(setup, { GIT_POLL_INTERVAL: '0' });
+    const shown = await shownCredentials(first);
     const ask = client(first, shown);
 
     // A device polls.
     const before = await ask(INFO);
     expect([before.status, imageIn(before.body)]).toEqual([200, 'nginx:1.26']);
 
-    // A team commits, and the device sees it with one of its next polls.
-    await place.repository.commit({ [FILE]: '# the web server\ncontainer_image: nginx:1.27\n' });
+    // A user commits, and the device sees it with one of its next polls.
+    await setup.repository.commit({ [FILE]: '# the web server\ncontainer_image: nginx:1.27\n' });
     await expect.poll(async () => imageIn((await ask(INFO)).body), { timeout: 60_000 }).toBe('nginx:1.27');
 
-    // An operator writes, and the team finds a commit.
+    // An operator writes through the API, and git has a commit.
     const written = await ask(`${WEB}/update`, {
       method: 'PUT',
       body: JSON.stringify({ container_image: 'nginx:1.28' }),
       headers: { 'x-request-id': 'roll-out-28' },
     });
     expect(written.status).toBe(202);
-    expect(await lastCommit(place.repository)).toMatchObject({
+    expect(await lastCommit(setup.repository)).toMatchObject({
       id: written.headers.get('holdfast-revision'),
       author: 'admin <admin@holdfast.invalid>',
       subject: 'app web: container_image 1.27 -> 1.28',
@@ -99,23 +101,23 @@ describe('the built program', () => {
       files: [`M ${FILE}`],
     });
     const text = '# the web server\ncontainer_image: nginx:1.28\n';
-    expect(await readFile(join(place.repository.folder, FILE), 'utf8')).toBe(text);
+    expect(await readFile(join(setup.repository.folder, FILE), 'utf8')).toBe(text);
     await ask(`${WEB}/restart`, { method: 'POST' });
     const last = await ask(INFO);
 
-    // The machine is restarted: the password of the first start works, and no id has moved.
+    // After a restart, the password of the first start works, and no id has changed.
     expect(await stop(first)).toBe(0);
-    const second = await serve(place);
+    const second = await serve(setup);
     const again = await client(second, shown)(INFO);
     expect(again.body).toEqual(last.body);
     expect(again.headers.get('etag')).toBe(last.headers.get('etag'));
 
-    // It is killed: the same.
+    // The same holds after a kill.
     expect(await stop(second, 'SIGKILL')).toBe(null);
-    const third = await serve(place);
+    const third = await serve(setup);
     expect((await client(third, shown)(INFO)).body).toEqual(last.body);
 
-    // What is secret was shown once, to a person, and is in no log.
+    // The password was shown once, on standard error, and is in no log.
     for (const program of [second, third]) expect(program.output()).not.toContain('Sign in');
     expect(first.output().split(shown.password)).toHaveLength(2);
     const basic = Buffer.from(`${shown.user}:${shown.password}`).toString('base64');
@@ -124,8 +126,8 @@ describe('the built program', () => {
     }
   });
 
-  it('logs writes and refused reports, and neither polls nor reports that it takes', async () => {
-    const program = await serve(await makePlace(), {
+  it('logs writes and refused reports, but neither polls nor accepted reports', async () => {
+    const program = await serve(await setUpFleet(), {
       BASIC_AUTH_USER: 'pat',
       BASIC_AUTH_PASSWORD: 'hunter-2',
     });
@@ -144,14 +146,14 @@ describe('the built program', () => {
     ]);
   });
 
-  it('writes one line of JSON an event, and says why each object was applied', async () => {
-    const place = await makePlace();
+  it('logs each event as one line of JSON without passwords, and each applied object with the reason', async () => {
+    const setup = await setUpFleet();
     const settings = { BASIC_AUTH_USER: 'pat', BASIC_AUTH_PASSWORD: 'hunter-2\u00e9', LOG_LEVEL: 'trace' };
-    const program = await serve(place, settings);
+    const program = await serve(setup, settings);
     const ask = client(program, { user: 'pat', password: settings.BASIC_AUTH_PASSWORD });
     await ask(`${WEB}/stop`, { method: 'POST' });
     await client(program, { user: 'pat', password: 'a-wrong-guess' })(WEB);
-    const revision = await place.repository.git('rev-parse', 'HEAD');
+    const revision = await setup.repository.git('rev-parse', 'HEAD');
     expect(await stop(program)).toBe(0);
     for (const line of program.log()) {
       expect(line).toMatchObject({ level: expect.any(Number), msg: expect.any(String) });
@@ -171,7 +173,7 @@ describe('the built program', () => {
       expect.objectContaining({
         msg: 'listening',
         version: packageJson.version,
-        desiredState: place.env['DESIRED_STATE'],
+        desiredState: setup.env['DESIRED_STATE'],
       }),
     );
     const messages = program.log().map(({ msg }) => msg);

@@ -7,9 +7,9 @@ import { Worker } from './worker.ts';
 export const WEB = '/api/v2/apps/web';
 export const WEB_FILE = 'desired-state/apps/web.yaml';
 export const CRON_FILE = 'desired-state/apps/cron.yaml';
-export const A = SMALL_FLEET['apps/web.yaml'];
-export const B = 'container_image: nginx:b\n';
-export const C = 'container_image: nginx:c\n';
+export const WEB_A = SMALL_FLEET['apps/web.yaml'];
+export const WEB_B = 'container_image: nginx:b\n';
+export const WEB_C = 'container_image: nginx:c\n';
 
 /** A fleet with a life behind it, and a device that saw all of it. */
 export async function startFleetWithHistory(

@@ -42,7 +42,7 @@ export function inSection(files: Files, section = sectionOf()): Files {
 }
 
 /** Puts files of anybody's making in the place of the record, as a push would. */
-export async function forgeRecord(repository: TestRepository, files: Files): Promise<string> {
+export async function replaceRecord(repository: TestRepository, files: Files): Promise<string> {
   const other = await testRepository();
   const tip = await other.commit(files);
   await repository.git('fetch', '--quiet', other.folder, `+main:${RECORD}`);
@@ -53,7 +53,7 @@ export async function forgeRecord(repository: TestRepository, files: Files): Pro
 export async function changeMeta(repository: TestRepository, changes: object): Promise<string> {
   const files = await recordFiles(repository);
   const meta = { ...JSON.parse(files['meta.json'] ?? ''), ...changes };
-  return forgeRecord(repository, inSection({ ...files, 'meta.json': JSON.stringify(meta) }));
+  return replaceRecord(repository, inSection({ ...files, 'meta.json': JSON.stringify(meta) }));
 }
 
 /** What tells the version of a section; an empty text where there is none. */

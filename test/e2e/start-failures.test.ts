@@ -6,25 +6,26 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 import { spawnManager } from '../support/process-manager.ts';
-import { makePlace, runProgram, stop } from './program.ts';
+import { runProgram, setUpFleet, stop } from './program.ts';
 
-/** Rights mean nothing to root: then these programs run as nobody. */
+/** Root may read and write everything, so if the tests run as root, these programs run as `nobody`. */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
 
-/** A folder that anybody may enter, and that belongs to whoever the programs run as. */
+/** A folder that belongs to the user of the programs. */
 async function ownFolder(): Promise<string> {
   const folder = await temporaryFolder();
   if (NOBODY !== undefined) await chown(folder, NOBODY.uid, NOBODY.gid);
   return folder;
 }
 
-/** A folder in it that may not be entered. */
+/** A folder of that user that may not be entered. */
 async function closedFolder(): Promise<string> {
   const folder = join(await ownFolder(), 'closed');
   await mkdir(folder, { mode: 0o600 });
   return folder;
 }
 
+/** Starts a manager that must fail; `text` is its message. */
 async function failureOf(dataFolder: string, env: Record<string, string> = {}) {
   const repository = { folder: await ownFolder() };
   const program = spawnManager({ repository, dataFolder, env, ...(NOBODY && { user: NOBODY }) });
@@ -38,8 +39,8 @@ async function failureOf(dataFolder: string, env: Record<string, string> = {}) {
   };
 }
 
-describe('a place that cannot be used is told with its path, the reason and what to do', () => {
-  it('a repository in a folder that may not be entered', async () => {
+describe('a start that cannot use what a setting names', () => {
+  it('names the folder around the repository that this user may not enter', async () => {
     const closed = await closedFolder();
     const env = { DESIRED_STATE: join(closed, 'fleet/desired-state') };
     const { code, text } = await failureOf(join(await ownFolder(), 'data'), env);
@@ -50,7 +51,7 @@ describe('a place that cannot be used is told with its path, the reason and what
     expect(text).not.toContain('install git');
   });
 
-  it('a data folder that may not be made, and one that may not be entered', async () => {
+  it('names a data folder that this user may not enter or create', async () => {
     const closed = await closedFolder();
     for (const folder of [closed, join(closed, 'data')]) {
       const { code, text } = await failureOf(folder);
@@ -61,7 +62,7 @@ describe('a place that cannot be used is told with its path, the reason and what
     }
   });
 
-  it('what an earlier manager of another user left for GIT_REMOTE', async () => {
+  it('names a file or folder for GIT_REMOTE in the data folder that this user may not use', async () => {
     const origin = await testOrigin();
     for (const name of ['mirror.git', 'transfer.gitconfig']) {
       const dataFolder = await ownFolder();
@@ -77,8 +78,8 @@ describe('a place that cannot be used is told with its path, the reason and what
     }
   });
 
-  it('a lock that is none', async () => {
-    const { dataFolder, env } = await makePlace();
+  it('names the data folder if a folder stands in the place of its lock', async () => {
+    const { dataFolder, env } = await setUpFleet();
     await mkdir(join(dataFolder, 'manager.lock'), { recursive: true });
     await chmod(dataFolder, 0o700);
     const program = runProgram(['serve'], env);
@@ -86,10 +87,10 @@ describe('a place that cannot be used is told with its path, the reason and what
     expect(program.output()).toContain(`(DATA_DIR is ${dataFolder})`);
   });
 
-  it('a store that is no database', async () => {
-    const { dataFolder, env } = await makePlace();
+  it('names a store that is not a database, and says how to get a new one', async () => {
+    const { dataFolder, env } = await setUpFleet();
     await mkdir(dataFolder, { mode: 0o700 });
-    await writeFile(join(dataFolder, 'store.sqlite'), 'a text that is no database'.repeat(99));
+    await writeFile(join(dataFolder, 'store.sqlite'), 'a text, not a database'.repeat(99));
     const program = runProgram(['serve'], env);
     expect(await program.ended).toBe(2);
     expect(program.output()).toMatch(
@@ -97,11 +98,11 @@ describe('a place that cannot be used is told with its path, the reason and what
     );
   });
 
-  it('a store that this user may not write, as one that root has restored', async () => {
+  it('names a store that this user may not write, as after root restored it', async () => {
     const dataFolder = await ownFolder();
     const store = join(dataFolder, 'store.sqlite');
-    const place = await makePlace();
-    const first = runProgram(['serve'], { ...place.env, DATA_DIR: dataFolder });
+    const setup = await setUpFleet();
+    const first = runProgram(['serve'], { ...setup.env, DATA_DIR: dataFolder });
     await first.waitFor(/"msg":"applied"/);
     expect(await stop(first)).toBe(0);
     for (const name of ['manager.json', 'manager.lock', 'admin.json']) await rm(join(dataFolder, name));
@@ -115,21 +116,10 @@ describe('a place that cannot be used is told with its path, the reason and what
       ),
     ]);
   });
+});
 
-  it.each([
-    ['without hosts', 'mongodb://ann:hunter2@:x'],
-    ['with a password that is not escaped', 'mongodb://ann:hunter2%zz@one/'],
-    ['with a port that is none', 'mongodb://ann:hunter2@one:99999/'],
-    ['with a database that is not escaped', 'mongodb://ann:hunter2@one/a%zz'],
-  ])('an address of MongoDB %s', async (_name, uri) => {
-    const { env } = await makePlace();
-    const program = runProgram(['serve'], { ...env, MONGODB_URI: uri });
-    expect(await program.ended).toBe(2);
-    expect(program.output()).toContain('holdfast: MONGODB_URI cannot be read: ');
-    expect(program.output()).not.toContain('hunter2');
-  });
-
-  it('a repository behind ssh, where there is no ssh', async () => {
+describe('a manager whose origin is behind ssh, on a machine without ssh', () => {
+  it('starts and reports that ssh is not on the PATH', async () => {
     const programs = await temporaryFolder();
     const { stdout } = await promisify(execFile)('sh', ['-c', 'command -v git']);
     await symlink(stdout.trim(), join(programs, 'git'));

@@ -11,22 +11,26 @@ import {
 import { temporaryFolder } from '../support/folder.ts';
 import { loseStore, RECORD, recordTip } from '../support/lost-store.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { changeMeta, forgeRecord, inSection, recordFiles } from '../support/record-files.ts';
+import { changeMeta, inSection, recordFiles, replaceRecord } from '../support/record-files.ts';
 import type { Worker } from '../support/worker.ts';
 
-function foreignMeta(files: Readonly<Record<string, string>>, highest: number): string {
+/** `meta.json` of another store: the same but for the fleet id and the highest id. */
+function metaOfAnotherStore(files: Readonly<Record<string, string>>, highest: number): string {
   return JSON.stringify({ ...JSON.parse(files['meta.json'] ?? ''), fleet: 'f'.repeat(32), highest });
 }
 
 describe('the record of another store', () => {
-  it('that comes while a manager runs is left alone, and said once; the next start goes on above both', async () => {
+  it('that appears while a manager runs is kept and logged once; the next start continues above it', async () => {
     const [manager, worker] = await startRecordedFleet();
     const files = await recordFiles(manager.repository);
     const { ids_seeded } = await statusOf(manager);
-    const theirs = ids_seeded.floor + 1000;
+    const otherId = ids_seeded.floor + 1000;
     for (const [name, text] of Object.entries(files))
-      files[name] = text.replace(new RegExp(`"web",${ids_seeded.floor}`), `"web",${theirs}`);
-    await forgeRecord(manager.repository, inSection({ ...files, 'meta.json': foreignMeta(files, theirs) }));
+      files[name] = text.replace(new RegExp(`"web",${ids_seeded.floor}`), `"web",${otherId}`);
+    await replaceRecord(
+      manager.repository,
+      inSection({ ...files, 'meta.json': metaOfAnotherStore(files, otherId) }),
+    );
     const tip = await recordTip(manager);
     await expectFollows(worker, manager);
     await expect
@@ -40,12 +44,12 @@ describe('the record of another store', () => {
     const next = await manager.restart();
     expect((await statusOf(next)).ids_seeded).toMatchObject({ cause: 'another-store', record: 'used' });
     expect((await statusOf(next)).ids_record.problem).toBeNull();
-    expect(await webId(next)).toBeGreaterThan(theirs);
+    expect(await webId(next)).toBeGreaterThan(otherId);
     expect(await recordTip(next)).not.toBe(tip);
     await expectFollows(worker, next);
   });
 
-  it('is replaced once a person deletes the ref', async () => {
+  it('is replaced once a user has deleted the ref', async () => {
     const [manager] = await startRecordedFleet();
     await changeMeta(manager.repository, { fleet: 'f'.repeat(32) });
     await manager.post(`${WEB}/restart`);
@@ -56,7 +60,7 @@ describe('the record of another store', () => {
     expect(await recordTip(manager)).not.toBe('');
   });
 
-  it('a second manager on the repository takes it over; the first goes on above it at its next start', async () => {
+  it('is taken over by a second manager on the repository; the first one continues above it at its next start', async () => {
     const [first, worker] = await startRecordedFleet();
     await first.post(`${WEB}/restart`);
     await first.stop();
@@ -70,11 +74,11 @@ describe('the record of another store', () => {
     await second.stop();
     const again = await first.restart();
     expect((await statusOf(again)).ids_seeded).toMatchObject({ cause: 'another-store', record: 'used' });
-    expect(await webId(again)).toBe(await lastId(worker, again));
+    expect(await webId(again)).toBe(await pollWithoutActions(worker, again));
     await expectFollows(worker, again);
   });
 
-  it('of another folder of the same checkout: both record, and none raises an id of the other', async () => {
+  it('that follows another folder of the checkout stays in use: neither store raises ids of the other', async () => {
     const [first] = await startRecordedFleet();
     const { repository } = first;
     const beside = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
@@ -90,7 +94,7 @@ describe('the record of another store', () => {
     expect(await Promise.all(lost.map(webId))).toEqual(ids);
   });
 
-  it('two managers at once: the one whose record was taken over says so', async () => {
+  it('that replaced the one of a running manager is reported by that manager alone', async () => {
     const [first] = await startRecordedFleet();
     const second = await startManager({
       repository: first.repository,
@@ -104,8 +108,8 @@ describe('the record of another store', () => {
   });
 });
 
-/** What the device saw of the app is what it sees now: nothing restarts. */
-async function lastId(worker: Worker, manager: TestManager): Promise<number> {
+/** Expects that a poll restarts nothing; resolves to the id of `web` that the device then has. */
+async function pollWithoutActions(worker: Worker, manager: TestManager): Promise<number> {
   worker.actions = [];
   const { apps } = await worker.poll(manager);
   expect(worker.actions).toEqual([]);

@@ -54,7 +54,8 @@ async function correctSettings(
 }
 
 /**
- * Every id is above `highest`, also that of a deleted name that is created again; a name that never existed begins at 1.
+ * Every id is above `highest`, also that of a deleted name that is created again; a name that never existed begins at
+ * 1.
  */
 async function expectIdsAbove(manager: TestManager, highest: number): Promise<void> {
   const ids = await idsOf(manager);
@@ -125,9 +126,9 @@ describe('a history that the store did not follow', () => {
   });
 
   it.each([
-    { name: 'while the manager runs', isRunning: true },
-    { name: 'while the manager is stopped', isRunning: false },
-  ])('gets higher ids than before if it is pushed to an empty origin $name', async ({ isRunning }) => {
+    ['while the manager runs', true],
+    ['while the manager is stopped', false],
+  ])('gets higher ids than before if it is pushed to an empty origin %s', async (_when, isRunning) => {
     const [served, highest] = await servedBefore();
     const url = await emptyOrigin();
     const settings = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
@@ -220,9 +221,9 @@ describe('a fleet that begins together with its manager', () => {
   });
 
   it.each([
-    { name: 'with an empty origin', isRemote: true },
-    { name: 'with an empty checkout', isRemote: false },
-  ])('gets ids from 1 on for concurrent requests to create apps $name', async ({ isRemote }) => {
+    ['with an empty origin', true],
+    ['with an empty checkout', false],
+  ])('gets ids from 1 on for concurrent requests to create apps %s', async (_where, isRemote) => {
     const { url, person } = await testOrigin();
     await mkdir(join(person.folder, 'desired-state'));
     const settings: Record<string, string> = isRemote

@@ -33,8 +33,8 @@ function loseAllBut(manager: TestManager, record: string): Promise<TestManager> 
 }
 
 /**
- * A fleet whose app `web` was WEB_B at the commit `old`, and is WEB_A again at the commit `now`. `record` is the record of
- * ids of that state.
+ * A fleet whose app `web` was WEB_B at the commit `old`, and is WEB_A again at the commit `now`. `record` is the record
+ * of ids of that state.
  */
 async function changeAndRevert() {
   const [manager, worker] = await startFleetWithHistory();

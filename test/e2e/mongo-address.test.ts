@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { checkMongoAddress } from '../../src/service/open/mongo-address.ts';
+import { failure } from '../support/writer-engine.ts';
 import { runProgram, setUpFleet, stop } from './program.ts';
 
 const OPEN = { AUTH_ENABLED: 'false' };
@@ -22,24 +24,29 @@ describe('serve with MONGODB_URI', () => {
     expect(program.output()).toContain('holdfast: MONGODB_URI names a file that cannot be read (ENOENT)\n');
   });
 
-  it('exits with 2 for an option that contradicts one of the manager, and names the setting', async () => {
+  it('exits with 2 if the address cannot be parsed, and names the setting without showing the password', async () => {
     const { env } = await setUpFleet();
-    const address = 'mongodb://127.0.0.1:1/?readPreference=secondary&maxStalenessSeconds=120';
-    const program = runProgram(['serve'], { ...env, ...OPEN, MONGODB_URI: address });
+    const program = runProgram(['serve'], { ...env, MONGODB_URI: 'mongodb://ann:hunter2%zz@one/' });
     expect(await program.ended).toBe(2);
-    expect(program.output()).toContain('holdfast: MONGODB_URI cannot be read: Primary read preference');
+    expect(program.output()).toContain('holdfast: MONGODB_URI cannot be read: ');
+    expect(program.output()).not.toContain('hunter2');
   });
+});
 
+describe('checkMongoAddress', () => {
   it.each([
     ['has no host', 'mongodb://ann:hunter2@:x'],
     ['has a password that is not escaped', 'mongodb://ann:hunter2%zz@one/'],
     ['has a port above 65535', 'mongodb://ann:hunter2@one:99999/'],
     ['has a database name that is not escaped', 'mongodb://ann:hunter2@one/a%zz'],
-  ])('exits with 2 if the address %s, without showing the password', async (_name, uri) => {
-    const { env } = await setUpFleet();
-    const program = runProgram(['serve'], { ...env, MONGODB_URI: uri });
-    expect(await program.ended).toBe(2);
-    expect(program.output()).toContain('holdfast: MONGODB_URI cannot be read: ');
-    expect(program.output()).not.toContain('hunter2');
+    [
+      'has an option that contradicts one of the manager',
+      'mongodb://ann:hunter2@one/?readPreference=secondary&maxStalenessSeconds=120',
+    ],
+  ])('rejects an address that %s, without showing the password', async (_name, uri) => {
+    const { kind, message } = await failure(checkMongoAddress(uri, 'MONGODB_URI'));
+    expect(kind).toBe('invalid');
+    expect(message).toMatch(/^MONGODB_URI cannot be read: /);
+    expect(message).not.toContain('hunter2');
   });
 });

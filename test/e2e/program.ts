@@ -43,7 +43,9 @@ export function runProgramFrom(
   return startProcess(NODE, [main, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
 }
 
-/** Runs the built program as `runProgram` does, with its output redirected in the syntax of the shell: `> /dev/full`. */
+/**
+ * Runs the built program as `runProgram` does, with its output redirected in the syntax of the shell: `> /dev/full`.
+ */
 export function runProgramInto(
   redirection: string,
   args: readonly string[],
@@ -112,7 +114,9 @@ export async function serve(
   return { ...started, address, log };
 }
 
-/** Sends a signal to a program and waits until it has ended; resolves to its exit code, null if the signal killed it. */
+/**
+ * Sends a signal to a program and waits until it has ended; resolves to its exit code, null if the signal killed it.
+ */
 export function stop(
   { child, ended }: TestProcess,
   signal: NodeJS.Signals = 'SIGTERM',

@@ -8,16 +8,19 @@ const HOUR = 3_600_000;
 const WEB = '/api/v2/apps/web';
 const INFO = '/api/v2/device_groups/edge/info';
 
-/** A clock that a test sets; time that passes and time on the wall are two things. */
-class SetClock implements Clock {
+/** A clock that a test sets: the wall clock and the monotonic clock separately, in milliseconds. */
+class ManualClock implements Clock {
   wall = Date.UTC(2030, 0, 1);
-  passed = 1_000_000;
+  monotonic = 1_000_000;
   readonly now = (): number => this.wall;
-  readonly elapsed = (): number => this.passed;
+  readonly elapsed = (): number => this.monotonic;
 }
 
-/** Changes what devices get behind the manager's back, so that only the age of a reply brings it out. */
-function changeBehind({ dataFolder }: TestManager): void {
+/**
+ * Raises every prune id in the store without the manager, so that replies have it only once the cached ones are too
+ * old.
+ */
+function raisePruneIds({ dataFolder }: TestManager): void {
   const db = new DatabaseSync(join(dataFolder, 'store.sqlite'), { timeout: 5000 });
   db.exec(`UPDATE state SET id_sequence = id_sequence + 1;
     UPDATE counters SET last = last + 1, changed = (SELECT id_sequence FROM state) WHERE kind = 'prune'`);
@@ -25,23 +28,23 @@ function changeBehind({ dataFolder }: TestManager): void {
 }
 
 async function start(settings: Record<string, string> = {}) {
-  const clock = new SetClock();
+  const clock = new ManualClock();
   return { clock, manager: await startManager({ files: SMALL_FLEET, clock, settings }) };
 }
 
 describe('a clock that is set back by hours', () => {
-  it('does not let a cached reply live longer than CACHE_TIME', async () => {
+  it('does not keep a cached reply for longer than CACHE_TIME', async () => {
     const { clock, manager } = await start({ CACHE_TIME: '10' });
     const before = (await manager.get(INFO)).body.prune_id;
-    changeBehind(manager);
+    raisePruneIds(manager);
     clock.wall -= 5 * HOUR;
-    clock.passed += 9000;
+    clock.monotonic += 9000;
     expect((await manager.get(INFO)).body.prune_id).toBe(before);
-    clock.passed += 1001;
+    clock.monotonic += 1001;
     expect((await manager.get(INFO)).body.prune_id).toBe(before + 1);
   });
 
-  it('lets every id rise by one for each change, and none fall', async () => {
+  it('still raises an id by one for each change, and lowers none', async () => {
     const { clock, manager } = await start();
     const ids = async (): Promise<number[]> => {
       const { apps, device_group_id: group, prune_id: prune } = (await manager.get(INFO)).body;
@@ -61,7 +64,7 @@ describe('a clock that is set back by hours', () => {
     expect((await again.post(WEB, { container_image: 'new' })).body.app_id).toBe(web + 3);
   });
 
-  it('keeps the ids of reports ascending, also over a restart', async () => {
+  it('keeps the ids and the order of reports ascending, also after a restart', async () => {
     const { clock, manager } = await start();
     const report = (hostname: string) => ({ hostname, device_group: 'edge', report_creation_time: 1 });
     await manager.post('/api/v2/reports', report('first'));
@@ -77,7 +80,7 @@ describe('a clock that is set back by hours', () => {
     expect(new Set(ids).size).toBe(3);
   });
 
-  it('does not keep a failed pass from being tried again', async () => {
+  it('does not delay the next try of a failed pass', async () => {
     const { clock, manager } = await start();
     const other = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'), { timeout: 5000 });
     other.exec('BEGIN IMMEDIATE');
@@ -93,11 +96,11 @@ describe('a clock that is set back by hours', () => {
       .toBe('later');
   });
 
-  it('does not make a wrong password right, or a right one wrong', async () => {
+  it('changes neither which password is accepted nor which is refused', async () => {
     const { clock, manager } = await start();
     expect((await manager.get(WEB)).status).toBe(200);
     clock.wall -= 5 * HOUR;
-    clock.passed += 120_000;
+    clock.monotonic += 120_000;
     expect((await manager.get(WEB)).status).toBe(200);
     expect((await manager.get(WEB, { authorization: 'Basic b3BlcmF0b3I6d3Jvbmc=' })).status).toBe(401);
   });

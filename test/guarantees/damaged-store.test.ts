@@ -4,7 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 
-/** Writes over the first page of a table, as a bad block does. */
+/** Overwrites the first page of a table, as a bad block of the disk does. */
 async function damage(path: string, table: string): Promise<void> {
   const database = new DatabaseSync(path);
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -19,7 +19,7 @@ async function damage(path: string, table: string): Promise<void> {
 
 // A worker that starts stops its containers as soon as the status is 200, and only then requests its apps.
 it.each(['objects', 'counters'])(
-  'GET /api/v2/status is 503 after a restart if the table %s is damaged, until the store is made anew',
+  'GET /api/v2/status is 503 after a restart with a damaged table %s, until the store was deleted and rebuilt',
   async (table) => {
     const first = await startManager({ files: SMALL_FLEET });
     await first.stop();

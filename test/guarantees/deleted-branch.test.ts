@@ -9,11 +9,11 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 const UPDATE = '/api/v2/apps/web/update';
 const INFO = '/api/v2/device_groups/edge/info';
 
-describe('a branch that is followed, and then has no commit', () => {
+describe('a followed branch that has no commit any more', () => {
   it.each([
-    { name: 'since it was deleted', act: ['update-ref', '-d', 'refs/heads/main'] },
-    { name: 'since a person begins a new one', act: ['switch', '--quiet', '--orphan', 'new'] },
-  ])('is no empty fleet, $name: status says what is missing, and it heals', async ({ act }) => {
+    ['after it was deleted', ['update-ref', '-d', 'refs/heads/main']],
+    ['after a user switched to an orphan branch', ['switch', '--quiet', '--orphan', 'new']],
+  ])('does not count as an empty fleet, and is followed again when it is back: %s', async (_cause, act) => {
     const first = await startManager({ files: SMALL_FLEET });
     const { git } = first.repository;
     const tip = await git('rev-parse', 'HEAD');
@@ -39,8 +39,8 @@ describe('a branch that is followed, and then has no commit', () => {
   });
 });
 
-describe('a branch that is followed, and then is not there', () => {
-  it('keeps no worker waiting that starts: its manager has the fleet, also after a restart', async () => {
+describe('a branch of GIT_BRANCH that was renamed', () => {
+  it('leaves the fleet in service after a restart, also for workers that start', async () => {
     const first = await startManager({ files: SMALL_FLEET, settings: { GIT_BRANCH: 'main' } });
     const before = (await first.get(INFO)).text;
     await first.repository.git('branch', '-m', 'main', 'other');
@@ -50,26 +50,26 @@ describe('a branch that is followed, and then is not there', () => {
       revision_applied: null,
     });
     expect((await next.get(INFO)).text).toBe(before);
-    // Workers that start ask for it until it is true.
+    // Workers that start wait until this is true.
     const { status, body } = await next.get('/api/v2/status');
     expect([status, body]).toEqual([200, { api_available: true }]);
   });
 });
 
-describe('a branch without a commit, and a store that was lost with it', () => {
+describe('a branch without a commit, after the store was lost too', () => {
   it.each([
-    {
-      name: 'where the branch of a clone was deleted',
-      lose: async () => {
+    [
+      'in a clone whose branch was deleted',
+      async () => {
         const first = await startManager({ files: SMALL_FLEET });
         await first.stop();
         await first.repository.git('update-ref', '-d', 'refs/heads/main');
         return first;
       },
-    },
-    {
-      name: 'where origin is an empty one now',
-      lose: async () => {
+    ],
+    [
+      'at an origin that was replaced by an empty one',
+      async () => {
         const origin = await testOrigin(SMALL_FLEET);
         const first = await startFollower(origin);
         await first.stop();
@@ -77,46 +77,46 @@ describe('a branch without a commit, and a store that was lost with it', () => {
         await initRepository(origin.url, true);
         return first;
       },
-    },
-  ])('tells no device that its group was deleted, $name', async ({ lose }) => {
+    ],
+  ])('tells no device that its group was deleted: %s', async (_where, lose) => {
     const first = await lose();
     const next = await first.restart({ DATA_DIR: join(await temporaryFolder(), 'data') });
     expect((await next.reconcile()).body).toMatchObject({ state: 'applied', revision_applied: null });
-    // Devices take 403 for the end of their group, and stop all that runs.
+    // Devices take 403 to mean that their group was deleted, and stop all containers.
     const { status, headers } = await next.get(INFO);
     expect([status, headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
   });
 
-  it('is no fleet that workers may stop their containers for, where ids of it are left', async () => {
+  it('keeps workers that start from stopping their containers while a record of ids is left', async () => {
     const first = await startManager({ files: SMALL_FLEET });
     const { git } = first.repository;
     const tip = await git('rev-parse', 'HEAD');
     await first.stop();
     await git('update-ref', '-d', 'refs/heads/main');
     const next = await first.restart({ DATA_DIR: join(await temporaryFolder(), 'data') });
-    const expectUnknown = async (manager: TestManager): Promise<void> => {
+    const expectUnavailable = async (manager: TestManager): Promise<void> => {
       await manager.reconcile();
       const { status, body } = await manager.get('/api/v2/status');
       expect([status, body]).toEqual([503, { api_available: false }]);
       expect((await manager.get('/readyz')).status).toBe(503);
     };
-    await expectUnknown(next);
+    await expectUnavailable(next);
     const again = await next.restart();
-    await expectUnknown(again);
+    await expectUnavailable(again);
     await git('update-ref', 'refs/heads/main', tip);
     await again.reconcile();
     expect((await again.get('/api/v2/status')).body).toEqual({ api_available: true });
     expect((await again.get(INFO)).status).toBe(200);
   });
 
-  it('is an empty fleet where nothing is left of another one', async () => {
+  it('counts as an empty fleet if there is no record of ids', async () => {
     const manager = await startManager();
     expect((await manager.get('/api/v2/status')).body).toEqual({ api_available: true });
   });
 });
 
 describe('a commit that cannot be read after a restart', () => {
-  it('is no reason to tell workers that the fleet is not known: it is served', async () => {
+  it('leaves the fleet in service, also for workers that start', async () => {
     const first = await startManager({ files: SMALL_FLEET });
     const before = (await first.get(INFO)).text;
     const tip = await first.repository.git('rev-parse', 'HEAD');

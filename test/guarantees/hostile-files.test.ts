@@ -2,22 +2,23 @@ import { describe, expect, it } from 'vitest';
 import { testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
-import { expectServesTheRest } from './hostile-world.ts';
+import { expectServesTheRest } from './bad-commit.ts';
 
 const utf16 = (text: string): Buffer =>
   Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text, 'utf16le')]);
 const IMAGE = 'container_image: web:1\n';
-const bomb = [
+/** YAML whose aliases stand for a billion values. */
+const billionLaughs = [
   'a: &a [x, x]',
   ...'bcdefghij'
     .split('')
     .map((name, i) => `${name}: &${name} [${Array(9).fill(`*${'abcdefghij'[i]}`).join(', ')}]`),
 ].join('\n');
 
-/** Files that are no app, each with the place and the code of its first problem. */
+/** Files that are not valid apps, each with the line and the code of its first problem. */
 const BAD: readonly (readonly [name: string, content: string | Buffer, problem: string])[] = [
   ['alias-bomb', `${IMAGE}env_vars:\n  A: &a x\n  B: *a\n`, '4 yaml-alias'],
-  ['billion-laughs', bomb, '2 yaml-alias'],
+  ['billion-laughs', billionLaughs, '2 yaml-alias'],
   ['merge-keys', `${IMAGE}env_vars:\n  <<: {A: b}\n`, '3 field-invalid'],
   ['deep-flow', `container_image: ${'['.repeat(5000)}\n`, '1 yaml-depth'],
   ['deep-block', Array.from({ length: 300 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), '33 yaml-depth'],
@@ -46,7 +47,7 @@ const BAD: readonly (readonly [name: string, content: string | Buffer, problem: 
   ],
 ];
 
-/** Files that look odd, and are apps all the same. */
+/** Files that look unusual, but are valid apps. */
 const ODD: readonly (readonly [name: string, content: string | Buffer])[] = [
   ['byte-order-mark', `\ufeff${IMAGE}`],
   ['windows-lines', 'container_image: web:1\r\nrunning: false\r\n'],
@@ -61,8 +62,8 @@ async function commit(
   await manager.repository.commit(Object.fromEntries(paths));
 }
 
-describe('a file that is made to hurt', () => {
-  it('all of them in one commit: each has its problem, with file and line, and the rest is served', async () => {
+describe('a commit with many hostile files', () => {
+  it('is applied with a problem for each of them, with file and line, and the rest is served', async () => {
     const repository = await testRepository();
     const manager = await startManager({ repository, files: SMALL_FLEET });
     await commit(manager, [...BAD.map(([name, content]) => [name, content] as const), ...ODD]);
@@ -81,24 +82,27 @@ describe('a file that is made to hurt', () => {
   });
 });
 
-describe('a file that is made to hurt, in the place of a good file', () => {
+describe('a hostile file in the place of a valid one', () => {
   const fleet = suiteManager({ files: SMALL_FLEET });
 
-  it.each(BAD)('%s: its app stays as it was', async (name, content, problem) => {
-    const manager = fleet();
-    await commit(manager, [['cron', `container_image: before-${name}:1\n`]]);
-    expect((await manager.reconcile()).body.problems).toEqual([]);
-    const { body: before } = await manager.get('/api/v2/apps/cron');
-    expect(before.container_image).toBe(`before-${name}:1`);
-    await commit(manager, [['cron', content]]);
-    const { body } = await manager.reconcile();
-    const [{ file, line, code }] = body.problems;
-    expect(`${file}:${line} ${code}`).toBe(`apps/cron.yaml:${problem}`);
-    expect((await manager.get('/api/v2/apps/cron')).body).toEqual(before);
-    const write = await manager.put('/api/v2/apps/cron/update', { privileged: true });
-    expect(write.status).toBe(409);
-    expect(write.body.error).toContain('apps/cron.yaml');
-    const beside = await manager.put('/api/v2/apps/web/update', { container_image: `beside-${name}:1` });
-    expect(beside.status).toBe(202);
-  });
+  it.each(BAD)(
+    '%s: leaves its app as it was and blocks only writes to it',
+    async (name, content, problem) => {
+      const manager = fleet();
+      await commit(manager, [['cron', `container_image: before-${name}:1\n`]]);
+      expect((await manager.reconcile()).body.problems).toEqual([]);
+      const { body: before } = await manager.get('/api/v2/apps/cron');
+      expect(before.container_image).toBe(`before-${name}:1`);
+      await commit(manager, [['cron', content]]);
+      const { body } = await manager.reconcile();
+      const [{ file, line, code }] = body.problems;
+      expect(`${file}:${line} ${code}`).toBe(`apps/cron.yaml:${problem}`);
+      expect((await manager.get('/api/v2/apps/cron')).body).toEqual(before);
+      const write = await manager.put('/api/v2/apps/cron/update', { privileged: true });
+      expect(write.status).toBe(409);
+      expect(write.body.error).toContain('apps/cron.yaml');
+      const other = await manager.put('/api/v2/apps/web/update', { container_image: `other-${name}:1` });
+      expect(other.status).toBe(202);
+    },
+  );
 });

@@ -6,33 +6,34 @@ import { inDesiredState, temporaryFolder, writeFiles } from '../support/folder.t
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { commitCount } from '../support/manager-state.ts';
-import { expectServesTheRest } from './hostile-world.ts';
+import { expectServesTheRest } from './bad-commit.ts';
 
-/** A program that notes that it ran, and what it was called with. */
+/** A program that must never run: it records each of its calls. */
 interface Canary {
   path: string;
-  /** What it noted so far. */
-  sung(): Promise<string>;
+  /** The command lines of all calls so far, one per line. */
+  calls(): Promise<string>;
 }
 
-async function canary(): Promise<Canary> {
+async function makeCanary(): Promise<Canary> {
   const folder = await temporaryFolder();
   const [path, notes] = [join(folder, 'canary'), join(folder, 'notes')];
   await writeFile(path, `#!/bin/sh\necho "$0 $*" >> "${notes}"\ncase "$1" in smudge|clean) cat;; esac\n`);
   await chmod(path, 0o755);
-  return { path, sung: () => readFile(notes, 'utf8').catch(() => '') };
+  return { path, calls: () => readFile(notes, 'utf8').catch(() => '') };
 }
 
 const HOOKS = [
+  ...['applypatch-msg', 'commit-msg', 'fsmonitor-watchman', 'post-applypatch', 'post-checkout'],
   ...[
-    'applypatch-msg',
-    'commit-msg',
-    'fsmonitor-watchman',
-    'post-applypatch',
-    'post-checkout',
     'post-commit',
+    'post-index-change',
+    'post-merge',
+    'post-receive',
+    'post-rewrite',
+    'post-update',
+    'pre-applypatch',
   ],
-  ...['post-index-change', 'post-merge', 'post-receive', 'post-rewrite', 'post-update', 'pre-applypatch'],
   ...['pre-auto-gc', 'pre-commit', 'pre-merge-commit', 'pre-push', 'pre-rebase', 'pre-receive'],
   ...['prepare-commit-msg', 'proc-receive', 'push-to-checkout', 'reference-transaction', 'update'],
 ];
@@ -71,8 +72,8 @@ async function plantFilters({ git }: TestRepository, { path }: Canary): Promise<
   await git('config', 'filter.long.required', 'true');
 }
 
-/** Everything that a manager does with git, on this repository. */
-async function useAll(repository: TestRepository, problems: string[] = []): Promise<void> {
+/** Has a manager do everything that it does with git: a start, passes, a restart, and writes of each kind. */
+async function useEverything(repository: TestRepository, problems: string[] = []): Promise<void> {
   const { manager: last } = await expectServesTheRest(await startManager({ repository }), { problems });
   expect((await last.delete('/api/v2/apps/web')).status).toBe(200);
   expect((await last.post('/api/v2/apps/web', { container_image: 'new:1' })).status).toBe(200);
@@ -83,68 +84,73 @@ async function useAll(repository: TestRepository, problems: string[] = []): Prom
 
 const FLEET = inDesiredState(SMALL_FLEET);
 
-describe('a program of the repository', () => {
-  it('that is a hook never runs', async () => {
+describe('a program that the repository names', () => {
+  it('never runs as a hook', async () => {
     const repository = await testRepository();
     await repository.commit(FLEET);
-    const bird = await canary();
-    await plantHooks(repository, bird);
-    await useAll(repository);
-    expect(await bird.sung()).toBe('');
-    await repository.git('commit', '--quiet', '--allow-empty', '-m', 'a person', '--no-edit').catch(() => '');
-    expect(await bird.sung()).toContain('hook-');
+    const canary = await makeCanary();
+    await plantHooks(repository, canary);
+    await useEverything(repository);
+    expect(await canary.calls()).toBe('');
+    await repository
+      .git('commit', '--quiet', '--allow-empty', '-m', 'by a user', '--no-edit')
+      .catch(() => '');
+    expect(await canary.calls()).toContain('hook-');
   });
 
-  it('that a setting names never runs', async () => {
+  it('never runs because of a setting of git', async () => {
     const repository = await testRepository();
     await repository.commit({ ...FLEET, '.gitattributes': '*.yaml diff=canary merge=canary\n' });
-    const bird = await canary();
-    await plantSettings(repository, bird);
-    await useAll(repository);
-    expect(await bird.sung()).toBe('');
+    const canary = await makeCanary();
+    await plantSettings(repository, canary);
+    await useEverything(repository);
+    expect(await canary.calls()).toBe('');
     await repository.git('-c', 'core.fsmonitor=false', 'diff', 'HEAD').catch(() => '');
-    expect(await bird.sung()).toMatch(/\S/);
+    expect(await canary.calls()).toMatch(/\S/);
   });
 
   it.each(['canary', 'lfs', 'long', 'not-set-up'])(
-    'that is the filter "%s" never runs, whatever .gitattributes says; files are what is committed',
+    'never runs as the filter "%s" of .gitattributes, and files have the bytes that are committed',
     async (name) => {
       const repository = await testRepository();
       await repository.commit({
         ...FLEET,
         '.gitattributes': `*.yaml filter=${name} diff=lfs merge=lfs -text\n`,
       });
-      const bird = await canary();
-      await plantFilters(repository, bird);
-      await useAll(repository);
-      expect(await bird.sung()).toBe('');
+      const canary = await makeCanary();
+      await plantFilters(repository, canary);
+      await useEverything(repository);
+      expect(await canary.calls()).toBe('');
       expect(await readFile(join(repository.folder, 'desired-state/apps/web.yaml'), 'utf8')).toBe(
         await repository.show('desired-state/apps/web.yaml'),
       );
       await writeFiles(repository.folder, { 'desired-state/apps/new.yaml': 'container_image: x\n' });
       await repository.git('add', '.').catch(() => '');
-      if (name !== 'not-set-up') expect(await bird.sung()).toMatch(/clean|process/);
+      if (name !== 'not-set-up') expect(await canary.calls()).toMatch(/clean|process/);
     },
   );
 
-  it('that is set up as a filter while the manager runs does not run either', async () => {
+  it('never runs as a filter that is added while the manager runs', async () => {
     const repository = await testRepository();
     const manager = await startManager({ repository, files: SMALL_FLEET });
     await repository.commit({ '.gitattributes': '*.yaml filter=canary\n' });
-    const bird = await canary();
-    await plantFilters(repository, bird);
+    const canary = await makeCanary();
+    await plantFilters(repository, canary);
     expect((await manager.put('/api/v2/apps/web/update', { privileged: true })).status).toBe(202);
-    expect(await bird.sung()).toBe('');
+    expect(await canary.calls()).toBe('');
   });
 
-  it('that a submodule names in .gitmodules (ext::, file://, update = !) never runs', async () => {
+  it('never runs for a submodule whose .gitmodules names it (ext::, file://, update = !)', async () => {
     const repository = await testRepository();
-    const bird = await canary();
+    const canary = await makeCanary();
     const first = await repository.commit(FLEET);
     const modules = ['ext', 'file', 'up']
-      .map((name) => `[submodule "${name}"]\n\tpath = desired-state/apps/${name}\n\tupdate = !${bird.path}\n`)
       .map(
-        (text, index) => `${text}\turl = ${index === 0 ? `ext::${bird.path} %S` : `file://${bird.path}`}\n`,
+        (name) => `[submodule "${name}"]\n\tpath = desired-state/apps/${name}\n\tupdate = !${canary.path}\n`,
+      )
+      .map(
+        (text, index) =>
+          `${text}\turl = ${index === 0 ? `ext::${canary.path} %S` : `file://${canary.path}`}\n`,
       );
     await writeFiles(repository.folder, { '.gitmodules': modules.join('') });
     await repository.git('add', '.gitmodules');
@@ -159,13 +165,13 @@ describe('a program of the repository', () => {
     await repository.git('config', 'submodule.recurse', 'true');
     await repository.git('commit', '--quiet', '-m', 'submodules');
     const problems = ['ext', 'file', 'up'].map((name) => `apps/${name}:1 file-submodule`);
-    await useAll(repository, problems);
-    expect(await bird.sung()).toBe('');
+    await useEverything(repository, problems);
+    expect(await canary.calls()).toBe('');
   });
 });
 
-/** A repository's settings by which git fetches what is missing, and starts a program for it. */
-function fetchingBy({ path }: Canary, url: string): string {
+/** Settings of a partial clone: git fetches missing objects from `url`, by the canary. */
+function partialCloneConfig({ path }: Canary, url: string): string {
   return [
     `[core]\n\trepositoryFormatVersion = 1\n\tsshCommand = ${path} ssh`,
     '[extensions]\n\tpartialClone = evil',
@@ -175,12 +181,12 @@ function fetchingBy({ path }: Canary, url: string): string {
 
 const REMOTES = ['/', 'ssh://nowhere.invalid/x', 'ext::/bin/sh x'];
 
-describe('what git would fetch by itself, because an object is missing', () => {
-  it.each(REMOTES)('from %s: starts no program that the repository names', async (url) => {
+describe('a partial clone that lacks an object', () => {
+  it.each(REMOTES)('makes neither the manager nor `plan` run a program to fetch it from %s', async (url) => {
     const repository = await testRepository();
     const base = await repository.commit(FLEET);
-    const bird = await canary();
-    await appendFile(join(repository.folder, '.git/config'), fetchingBy(bird, url));
+    const canary = await makeCanary();
+    await appendFile(join(repository.folder, '.git/config'), partialCloneConfig(canary, url));
     const blob = await repository.git('rev-parse', `${base}:desired-state/apps/web.yaml`);
     await rm(join(repository.folder, '.git/objects', blob.slice(0, 2), blob.slice(2)));
     const manager = await startManager({ repository });
@@ -188,62 +194,65 @@ describe('what git would fetch by itself, because an object is missing', () => {
     const missing = ['--against', '1'.repeat(base.length)];
     const plan = await runCli(['plan', join(repository.folder, 'desired-state'), ...missing]);
     expect(plan.code).toBe(2);
-    expect(await bird.sung()).toBe('');
+    expect(await canary.calls()).toBe('');
   });
 });
 
-/** Files that make a folder look like a bare repository, without a commit that it could read. */
-function bareLookalike(bird: Canary, url: string): Record<string, string> {
+/** Files that make a folder look like a bare repository, whose only commit is missing. */
+function bareLookalike(canary: Canary, url: string): Record<string, string> {
   return {
     HEAD: 'ref: refs/heads/main\n',
-    config: `${fetchingBy(bird, url)}[core]\n\tbare = false\n\tworktree = .\n`,
+    config: `${partialCloneConfig(canary, url)}[core]\n\tbare = false\n\tworktree = .\n`,
     'objects/x': '',
     'refs/heads/main': `${'1'.repeat(40)}\n`,
   };
 }
 
 describe.each(['desired-state/', ''])(
-  'files of a bare repository in the folder "%s" of a commit',
-  (place) => {
-    it.each(REMOTES)('with the remote %s: are files, and no program runs', async (url) => {
-      const repository = await testRepository();
-      const base = await repository.commit(FLEET);
-      const bird = await canary();
-      const files = Object.entries(bareLookalike(bird, url)).map(([path, text]) => [place + path, text]);
-      await repository.commit({
-        ...Object.fromEntries(files),
-        'desired-state/apps/web.yaml': 'container_image: web:2\n',
-      });
-      const { code, out } = await runCli([
-        'plan',
-        join(repository.folder, 'desired-state'),
-        '--against',
-        base,
-      ]);
-      expect({ code, out }).toMatchObject({
-        code: 0,
-        out: expect.stringContaining('+   container_image: web:2'),
-      });
-      const manager = await startManager({ repository });
-      const { body } = await manager.reconcile();
-      expect(body).toMatchObject({
-        error: null,
-        revision_applied: await repository.git('rev-parse', 'HEAD'),
-      });
-      expect((await manager.put('/api/v2/apps/web/update', { privileged: true })).status).toBe(202);
-      expect(await bird.sung()).toBe('');
-    });
+  'a commit with the files of a bare repository in the folder "%s"',
+  (prefix) => {
+    it.each(REMOTES)(
+      'is read and written to like any other, without running a program for the remote %s',
+      async (url) => {
+        const repository = await testRepository();
+        const base = await repository.commit(FLEET);
+        const canary = await makeCanary();
+        const files = Object.entries(bareLookalike(canary, url)).map(([path, text]) => [prefix + path, text]);
+        await repository.commit({
+          ...Object.fromEntries(files),
+          'desired-state/apps/web.yaml': 'container_image: web:2\n',
+        });
+        const { code, out } = await runCli([
+          'plan',
+          join(repository.folder, 'desired-state'),
+          '--against',
+          base,
+        ]);
+        expect({ code, out }).toMatchObject({
+          code: 0,
+          out: expect.stringContaining('+   container_image: web:2'),
+        });
+        const manager = await startManager({ repository });
+        const { body } = await manager.reconcile();
+        expect(body).toMatchObject({
+          error: null,
+          revision_applied: await repository.git('rev-parse', 'HEAD'),
+        });
+        expect((await manager.put('/api/v2/apps/web/update', { privileged: true })).status).toBe(202);
+        expect(await canary.calls()).toBe('');
+      },
+    );
   },
 );
 
-describe('attributes that change how files are written', () => {
+describe('attributes that change what git writes into a work tree', () => {
   it.each([
     ['UTF-16 files in the work tree', '*.yaml working-tree-encoding=UTF-16 text\n'],
     ['Windows line ends', '*.yaml text eol=crlf\n'],
-    ['keywords that are expanded', '*.yaml ident export-subst\n'],
-    ['an encoding that nobody knows', '*.yaml working-tree-encoding=NOT-AN-ENCODING\n'],
-    ['macros and nonsense', '[attr]evil filter=x -text\n*.yaml evil \u0000\n!!! ***\n'],
-  ])('%s: what is committed decides, and the work tree stays clean', async (_name, attributes) => {
+    ['expanded keywords', '*.yaml ident export-subst\n'],
+    ['an unknown encoding', '*.yaml working-tree-encoding=NOT-AN-ENCODING\n'],
+    ['macros and invalid lines', '[attr]evil filter=x -text\n*.yaml evil \u0000\n!!! ***\n'],
+  ])('%s: do not change what the manager reads and commits', async (_name, attributes) => {
     const repository = await testRepository();
     await repository.commit(FLEET);
     await repository.commit({ '.gitattributes': attributes }).catch(() => repository.git('reset', '--quiet'));
@@ -253,6 +262,6 @@ describe('attributes that change how files are written', () => {
     const manager = await startManager({ repository });
     await expectServesTheRest(manager, { problems: [] });
     const text = await repository.show('desired-state/apps/web.yaml');
-    expect(text).toBe(SMALL_FLEET['apps/web.yaml'].replace('nginx:1.26', 'beside:2'));
+    expect(text).toBe(SMALL_FLEET['apps/web.yaml'].replace('nginx:1.26', 'written:2'));
   });
 });

@@ -5,12 +5,12 @@ import { temporaryFolder, writeFiles } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { type Plumbing, plumbingOf, type RawEntry } from '../support/plumbing.ts';
-import { expectServesTheRest } from './hostile-world.ts';
+import { expectServesTheRest } from './bad-commit.ts';
 
 const SECRET = 'the-bytes-behind-the-link';
 const GOOD = 'container_image: good:1\n';
 
-/** Puts entries into the folder `apps` of the fleet, by a tree that is made by hand. */
+/** Commits more entries in the folder `apps` of the fleet, also entries that git would refuse. */
 function craftApps(repository: TestRepository, make: (git: Plumbing) => RawEntry[]): void {
   const git = plumbingOf(repository);
   const replace = (entries: RawEntry[], name: string, id: string): RawEntry[] =>
@@ -26,13 +26,15 @@ const file = (git: Plumbing, name: string | Buffer, text = GOOD, mode = '100644'
   id: git.blob(text),
 });
 
-/** What stands in a commit, and the problems (file, line, code) that it has to give, beside a fleet that is good. */
 interface Row {
   name: string;
+  /** The entries that a commit adds to the folder `apps` of `SMALL_FLEET`. */
   craft(git: Plumbing): RawEntry[];
+  /** The problems that it must have: `file:line code`. */
   problems: string[];
-  /** Names of apps that are served besides those of the fleet. */
+  /** Names of the apps that it adds. */
   apps?: string[];
+  /** Whether no work tree can hold it, so that writes are refused. */
   refusesWrites?: true;
 }
 
@@ -42,7 +44,7 @@ const folder = (git: Plumbing, name: string, entries: RawEntry[]): RawEntry => (
   id: git.tree(entries),
 });
 
-/** A file below so many folders. */
+/** A file in this many nested folders. */
 function deep(git: Plumbing, levels: number): RawEntry[] {
   let entries = [file(git, 'abyss.yaml')];
   for (let level = 0; level < levels; level++) entries = [folder(git, 'd', entries)];
@@ -57,7 +59,7 @@ const rows: readonly Row[] = [
     refusesWrites: true,
   },
   {
-    name: 'an entry called .GIT, which is .git on some disks',
+    name: 'an entry called .GIT, which is .git on a file system that ignores case',
     craft: (git) => [folder(git, '.GIT', [file(git, 'x.yaml')])],
     problems: ['apps/.GIT/x.yaml:1 file-unreadable'],
     refusesWrites: true,
@@ -80,7 +82,7 @@ const rows: readonly Row[] = [
     problems: ['apps/twin.yaml:1 file-unreadable'],
   },
   {
-    name: 'the same name as file and as folder',
+    name: 'a file and a folder of the same name',
     craft: (git) => [file(git, 'both.yaml'), folder(git, 'both.yaml', [file(git, 'both.yaml')])],
     problems: ['apps/both.yaml:1 name-duplicate', 'apps/both.yaml/both.yaml:1 name-duplicate'],
   },
@@ -100,23 +102,23 @@ const rows: readonly Row[] = [
     problems: ['apps/--exec=touch x.yaml:1 name-invalid', 'apps/-rf.yaml:1 name-invalid'],
   },
   {
-    name: 'a name that is no UTF-8',
+    name: 'a name that is not UTF-8',
     craft: (git) => [file(git, Buffer.from([0x61, 0xff, 0xfe, ...Buffer.from('.yaml')]))],
     problems: ['apps/a\ufffd\ufffd.yaml:1 name-invalid'],
   },
   {
-    name: 'two names that differ in their unicode form alone',
+    name: 'two names that differ only in their Unicode normalization',
     craft: (git) => [file(git, 'caf\u00e9.yaml'), file(git, 'cafe\u0301.yaml')],
     problems: ['apps/cafe\u0301.yaml:1 name-invalid', 'apps/caf\u00e9.yaml:1 name-invalid'],
   },
   {
-    name: 'two names that differ in case alone: two apps, as in the API',
+    name: 'two names that differ only in case, which are two apps',
     craft: (git) => [file(git, 'Shop.yaml'), file(git, 'shop.yaml')],
     problems: [],
     apps: ['Shop', 'shop'],
   },
   {
-    name: 'two folders that differ in case alone, with one name in both',
+    name: 'two folders that differ only in case, with a file of the same name',
     craft: (git) => [folder(git, 'Team', [file(git, 's.yaml')]), folder(git, 'team', [file(git, 's.yaml')])],
     problems: ['apps/Team/s.yaml:1 name-duplicate', 'apps/team/s.yaml:1 name-duplicate'],
   },
@@ -127,19 +129,19 @@ const rows: readonly Row[] = [
     refusesWrites: true,
   },
   {
-    name: '1,000 folders in one another: a file like any other',
+    name: 'a valid file in 1,000 nested folders',
     craft: (git) => deep(git, 1000),
     problems: [],
     apps: ['abyss'],
   },
   {
-    name: 'modes that git does not write',
+    name: 'files with the modes 100664 and 100755',
     craft: (git) => [file(git, 'group.yaml', GOOD, '100664'), file(git, 'run.yaml', GOOD, '100755')],
     problems: [],
     apps: ['group', 'run'],
   },
   {
-    name: 'a submodule, and one where a file should be',
+    name: 'a submodule, and one with the name of a file',
     craft: () => [
       { mode: '160000', name: 'sub', id: '1'.repeat(40) },
       { mode: '160000', name: 'sub.yaml', id: '2'.repeat(40) },
@@ -147,7 +149,7 @@ const rows: readonly Row[] = [
     problems: ['apps/sub:1 file-submodule', 'apps/sub.yaml:1 file-submodule'],
   },
   {
-    name: 'links: to a file outside, to a device, to itself, in a chain, and in the place of a folder',
+    name: 'symbolic links to a file outside, to a device, to itself, to another link and to a folder',
     craft: (git) =>
       [
         ['out.yaml', '/etc/passwd'],
@@ -163,24 +165,27 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe('a commit that was made by hand', () => {
-  it.each(rows.map((row) => [row.name, row] as const))('%s', async (_name, row) => {
-    const { craft, problems, apps = [], refusesWrites = false } = row;
-    const repository = await testRepository();
-    const manager = await startManager({ repository, files: SMALL_FLEET });
-    craftApps(repository, craft);
-    const { said } = await expectServesTheRest(manager, { problems, apps, refusesWrites });
-    expect(said).not.toContain('root:');
-  });
+describe('a commit that git itself would not make', () => {
+  it.each(rows.map((row) => [row.name, row] as const))(
+    '%s: harms nothing but itself',
+    async (_name, { craft, problems, apps = [], refusesWrites = false }) => {
+      const repository = await testRepository();
+      const manager = await startManager({ repository, files: SMALL_FLEET });
+      craftApps(repository, craft);
+      const { output } = await expectServesTheRest(manager, { problems, apps, refusesWrites });
+      // No byte of /etc/passwd, to which a link leads.
+      expect(output).not.toContain('root:');
+    },
+  );
 });
 
-describe('a commit whose objects lie', () => {
+describe('a commit whose trees name wrong or missing objects', () => {
   it.each<[string, (git: Plumbing) => RawEntry[]]>([
-    ['a blob in the place of a folder', (git) => [{ mode: '40000', name: 'lie', id: git.blob(GOOD) }]],
-    ['a folder that is not there', () => [{ mode: '40000', name: 'gone', id: '3'.repeat(40) }]],
+    ['a folder that is a blob', (git) => [{ mode: '40000', name: 'lie', id: git.blob(GOOD) }]],
+    ['a folder that is missing', () => [{ mode: '40000', name: 'gone', id: '3'.repeat(40) }]],
   ])(
-    '%s: the revision cannot be read; what was good is served, and the next commit mends it',
-    async (_n, craft) => {
+    '%s: is not applied, and the last good state is served until the branch moves back',
+    async (_name, craft) => {
       const repository = await testRepository();
       const manager = await startManager({ repository, files: SMALL_FLEET });
       const good = await repository.git('rev-parse', 'main');
@@ -199,13 +204,9 @@ describe('a commit whose objects lie', () => {
   );
 
   it.each<[string, (git: Plumbing) => RawEntry[], string]>([
-    [
-      'a folder in the place of a file',
-      (git) => [{ mode: '100644', name: 'l.yaml', id: git.tree([]) }],
-      'l.yaml',
-    ],
-    ['a file that is not there', () => [{ mode: '100644', name: 'm.yaml', id: '4'.repeat(40) }], 'm.yaml'],
-  ])('%s: a problem of that file alone', async (_name, craft, name) => {
+    ['a file that is a folder', (git) => [{ mode: '100644', name: 'l.yaml', id: git.tree([]) }], 'l.yaml'],
+    ['a file that is missing', () => [{ mode: '100644', name: 'm.yaml', id: '4'.repeat(40) }], 'm.yaml'],
+  ])('%s: is applied with a problem of that file alone', async (_name, craft, name) => {
     const repository = await testRepository();
     const manager = await startManager({ repository, files: SMALL_FLEET });
     craftApps(repository, craft);
@@ -221,14 +222,14 @@ describe('a commit whose objects lie', () => {
   });
 });
 
-describe('a commit whose message has no end', () => {
-  it('is not read; what was good is served, and the next commit mends it', async () => {
+describe('a commit with a message of 70 MB', () => {
+  it('is not applied, and the last good state is served until the branch moves back', async () => {
     const repository = await testRepository();
     const manager = await startManager({ repository, files: SMALL_FLEET });
     const good = await repository.git('rev-parse', 'main');
-    const place = join(await temporaryFolder(), 'message');
-    await writeFile(place, Buffer.alloc(70_000_000, 'so '));
-    const huge = await repository.git('commit-tree', '-p', good, '-F', place, `${good}^{tree}`);
+    const message = join(await temporaryFolder(), 'message');
+    await writeFile(message, Buffer.alloc(70_000_000, 'so '));
+    const huge = await repository.git('commit-tree', '-p', good, '-F', message, `${good}^{tree}`);
     await repository.git('update-ref', 'refs/heads/main', huge);
     const { body } = await manager.reconcile();
     expect(body).toMatchObject({
@@ -241,8 +242,8 @@ describe('a commit whose message has no end', () => {
   });
 });
 
-describe('the folder itself', () => {
-  it('as a link to another one: refused whole, and not a byte of the other one is seen', async () => {
+describe('a desired state that is a symbolic link to a folder outside', () => {
+  it('is refused, and no byte of that folder is in a reply or log', async () => {
     const outside = await temporaryFolder();
     await writeFiles(outside, { 'apps/spy.yaml': `container_image: ${SECRET}\n` });
     const repository = await testRepository();

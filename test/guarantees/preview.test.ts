@@ -21,7 +21,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 
-/** A real repository, a real store, and the loop between them. */
+/** A repository, a store, and a reconciler between them. */
 interface Engine {
   repository: TestRepository;
   source: CheckoutSource;
@@ -29,21 +29,22 @@ interface Engine {
   reconciler: Reconciler;
 }
 
-async function engine(): Promise<Engine> {
+async function buildEngine(): Promise<Engine> {
   const repository = await testRepository();
   await repository.commit({ 'ds/README.md': 'a fleet\n' });
   const source = await openSource(join(repository.folder, 'ds'));
   const path = join(await temporaryFolder(), 'store.sqlite');
   const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
   onTestFinished(() => store.close());
-  return { repository, source, store, reconciler: loop(source, store, DEFAULTS) };
+  return { repository, source, store, reconciler: testReconciler({ source, store, defaults: DEFAULTS }) };
 }
 
-/** A loop that remembers nothing yet, as after a start. */
-function loop(source: CheckoutSource, store: Store, defaults: AppDefaults): Reconciler {
+/** A new reconciler without any state in memory, as after a restart of the manager. */
+function restarted({ source, store }: Engine, defaults = DEFAULTS): Reconciler {
   return testReconciler({ source, store, defaults });
 }
 
+/** Commits changes of files below `ds/`; deletions of files that do not exist are left out. */
 async function commit({ repository }: Engine, files: Files): Promise<void> {
   const known = new Set((await repository.git('ls-files')).split('\n'));
   const changes = Object.entries(files)
@@ -52,8 +53,8 @@ async function commit({ repository }: Engine, files: Files): Promise<void> {
   await repository.commit(Object.fromEntries(changes));
 }
 
-/** What a preview says: the files of the head, read from the start, against what is applied. */
-async function preview({ source, store }: Engine, defaults: AppDefaults): Promise<readonly Step[]> {
+/** The steps of a plan of the head, for which all files are read, against the applied objects. */
+async function planHead({ source, store }: Engine, defaults: AppDefaults): Promise<readonly Step[]> {
   const { revision } = await source.reader.head();
   const tree = await source.reader.folderTree(revision as string);
   const desired = new DesiredState();
@@ -66,7 +67,7 @@ async function preview({ source, store }: Engine, defaults: AppDefaults): Promis
   return makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied).steps;
 }
 
-/** Every stored object by key: its content and its id. */
+/** Every stored object by key. */
 async function stored(store: Store): Promise<Map<string, { content: unknown; id: number }>> {
   const rows = new Map<string, { content: unknown; id: number }>();
   for (const { kind, name } of await store.appliedObjects()) {
@@ -83,6 +84,7 @@ async function stored(store: Store): Promise<Map<string, { content: unknown; id:
 const byKey = (steps: readonly Step[]): Map<string, Step> =>
   new Map(steps.map((step) => [keyOf(step.kind, step.name), step]));
 
+/** The steps that a pass applied. */
 async function pass(reconciler: Reconciler): Promise<readonly Step[] | 'refused'> {
   const outcome = await reconciler.reconcile();
   if (outcome.ok) return outcome.report.steps;
@@ -90,7 +92,7 @@ async function pass(reconciler: Reconciler): Promise<readonly Step[] | 'refused'
   return 'refused';
 }
 
-/** The store differs from before in what the steps say, and in nothing else. */
+/** Expects that the store differs from before in what the steps say, and in nothing else. */
 function expectWritten(
   before: Awaited<ReturnType<typeof stored>>,
   after: Awaited<ReturnType<typeof stored>>,
@@ -106,93 +108,81 @@ function expectWritten(
   }
 }
 
-describe('a preview that differs from what is applied', () => {
-  it('cannot be: what the plan of a revision says is what applying that revision writes', async () => {
+/** Expects that plan and pass find nothing to do, and that the pass writes nothing. */
+async function expectEmptyPlan(engine: Engine, reconciler: Reconciler, defaults: AppDefaults): Promise<void> {
+  expect(await planHead(engine, defaults)).toEqual([]);
+  const before = await stored(engine.store);
+  expect(await pass(reconciler)).toEqual([]);
+  expect(await stored(engine.store)).toEqual(before);
+}
+
+describe('a plan', () => {
+  it('of any revision is exactly what applying it writes, and is empty after that, also after a restart', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyCommit, { minLength: 1, maxLength: 5 }), async (commits) => {
-        const parts = await engine();
+        const engine = await buildEngine();
         for (const files of commits) {
-          await commit(parts, files);
-          const [said, before] = [await preview(parts, DEFAULTS), await stored(parts.store)];
-          const done = await pass(parts.reconciler);
-          const after = await stored(parts.store);
-          if (done === 'refused') {
+          await commit(engine, files);
+          const [planned, before] = [await planHead(engine, DEFAULTS), await stored(engine.store)];
+          const applied = await pass(engine.reconciler);
+          const after = await stored(engine.store);
+          if (applied === 'refused') {
             expect(after).toEqual(before);
             continue;
           }
-          expect(byKey(done)).toEqual(byKey(said));
-          expectWritten(before, after, said);
-          expect(parts.reconciler.status().applied?.revision).toBe(
-            await parts.repository.git('rev-parse', 'HEAD'),
+          expect(byKey(applied)).toEqual(byKey(planned));
+          expectWritten(before, after, planned);
+          expect(engine.reconciler.status().applied?.revision).toBe(
+            await engine.repository.git('rev-parse', 'HEAD'),
           );
+          await expectEmptyPlan(engine, engine.reconciler, DEFAULTS);
+          await expectEmptyPlan(engine, restarted(engine), DEFAULTS);
         }
       }),
       { numRuns: 12 },
     );
   });
 
-  it('nor what the command says of a commit that is about to be pushed', async () => {
-    const parts = await engine();
-    await commit(parts, SMALL_FLEET);
-    await pass(parts.reconciler);
-    const base = await parts.repository.git('rev-parse', 'HEAD');
-    await commit(parts, {
+  it('that `holdfast plan` prints before a push is what is applied after it', async () => {
+    const engine = await buildEngine();
+    await commit(engine, SMALL_FLEET);
+    await pass(engine.reconciler);
+    const base = await engine.repository.git('rev-parse', 'HEAD');
+    await commit(engine, {
       'apps/web.yaml': 'container_image: nginx:1.27\n',
       'apps/cron.yaml': null,
       'apps/new.yaml': 'container_image: new:1\n',
       'device-groups/edge.yaml': 'apps: [web, new]\n',
     });
-    const command = ['plan', join(parts.repository.folder, 'ds'), '--against', base, '--format', 'json'];
+    const command = ['plan', join(engine.repository.folder, 'ds'), '--against', base, '--format', 'json'];
     const { out } = await runCli(command);
-    const said: Pick<Step, 'kind' | 'name' | 'after'>[] = JSON.parse(out).steps;
-    const done = await pass(parts.reconciler);
-    if (done === 'refused') throw new Error('refused');
+    const printed: Pick<Step, 'kind' | 'name' | 'after'>[] = JSON.parse(out).steps;
+    const applied = await pass(engine.reconciler);
+    if (applied === 'refused') throw new Error('refused');
     const facts = ({ kind, name, after }: Pick<Step, 'kind' | 'name' | 'after'>) => ({ kind, name, after });
-    expect(said.map(facts)).toEqual(done.map(facts));
-    expect(said).toHaveLength(4);
+    expect(printed.map(facts)).toEqual(applied.map(facts));
+    expect(printed).toHaveLength(4);
+  });
+
+  it('has only the apps that use a default after that default was changed, and is empty once applied', async () => {
+    const engine = await buildEngine();
+    await commit(engine, { ...SMALL_FLEET, 'apps/own.yaml': 'container_image: o:1\nnetworks: [mine]\n' });
+    await pass(engine.reconciler);
+    const changed = appDefaults(['other']);
+    const upgraded = restarted(engine, changed);
+    const [planned, before] = [await planHead(engine, changed), await stored(engine.store)];
+    expect([...byKey(planned).keys()].sort()).toEqual(['app/cron', 'app/web']);
+    const applied = await pass(upgraded);
+    if (applied === 'refused') throw new Error('refused');
+    expect(byKey(applied)).toEqual(byKey(planned));
+    expectWritten(before, await stored(engine.store), planned);
+    await expectEmptyPlan(engine, upgraded, changed);
+    await expectEmptyPlan(engine, restarted(engine, changed), changed);
   });
 });
 
-describe('a plan that never becomes empty', () => {
-  const isDone = async (parts: Engine, reconciler: Reconciler, defaults: AppDefaults): Promise<void> => {
-    expect(await preview(parts, defaults)).toEqual([]);
-    const before = await stored(parts.store);
-    expect(await pass(reconciler)).toEqual([]);
-    expect(await stored(parts.store)).toEqual(before);
-  };
-
-  it('cannot be: right after an apply the second one is empty, also after a restart', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(anyCommit, { minLength: 1, maxLength: 4 }), async (commits) => {
-        const parts = await engine();
-        for (const files of commits) {
-          await commit(parts, files);
-          if ((await pass(parts.reconciler)) === 'refused') continue;
-          await isDone(parts, parts.reconciler, DEFAULTS);
-          await isDone(parts, loop(parts.source, parts.store, DEFAULTS), DEFAULTS);
-        }
-      }),
-      { numRuns: 10 },
-    );
-  });
-
-  it('nor after an upgrade that changes a default: one apply, of what it changes, and then none', async () => {
-    const parts = await engine();
-    await commit(parts, { ...SMALL_FLEET, 'apps/own.yaml': 'container_image: o:1\nnetworks: [mine]\n' });
-    await pass(parts.reconciler);
-    const changed = appDefaults(['other']);
-    const upgraded = loop(parts.source, parts.store, changed);
-    const [said, before] = [await preview(parts, changed), await stored(parts.store)];
-    expect([...byKey(said).keys()].sort()).toEqual(['app/cron', 'app/web']);
-    const done = await pass(upgraded);
-    if (done === 'refused') throw new Error('refused');
-    expect(byKey(done)).toEqual(byKey(said));
-    expectWritten(before, await stored(parts.store), said);
-    await isDone(parts, upgraded, changed);
-    await isDone(parts, loop(parts.source, parts.store, changed), changed);
-  });
-
-  it('and a restart of the manager itself changes no id', async () => {
+describe('a restart of the manager', () => {
+  it('changes no id and nothing else that devices get', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const info = (await manager.get('/api/v2/device_groups/edge/info')).text;
     const again = await manager.restart();

@@ -10,27 +10,27 @@ import { suiteManager } from '../support/suite.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
 
-/** Every image that the file ever had on the branch, oldest first. */
-async function history({ repository }: TestManager): Promise<string[]> {
+/** Every image that the app `web` ever had on the branch, oldest first. */
+async function imagesInHistory({ repository }: TestManager): Promise<string[]> {
   const commits = (await repository.git('rev-list', '--reverse', 'main', '--', WEB)).split('\n');
   const texts = await Promise.all(commits.map((id) => repository.show(WEB, id)));
   return texts.map((text) => /container_image: (\S+)/.exec(text)?.[1] ?? '');
 }
 
-/** A write through the API; whether it was accepted. Anything but yes and "somebody else has it" is a fault. */
-async function byApi(manager: TestManager, image: string): Promise<boolean> {
+/** Writes through the API; resolves to whether the write was accepted. It may only be accepted or get 409. */
+async function writeByApi(manager: TestManager, image: string): Promise<boolean> {
   const reply = await manager.put('/api/v2/apps/web/update', { container_image: image });
   expect([202, 409], reply.text).toContain(reply.status);
   return reply.status === 202;
 }
 
-/** What was accepted is in the history, what was refused is not, and the last word is what devices get. */
+/** Accepted images are in the history, refused ones are not, and the last one in the history is applied. */
 async function expectNothingVanished(
   manager: TestManager,
   accepted: string[],
   refused: string[],
 ): Promise<void> {
-  const images = await history(manager);
+  const images = await imagesInHistory(manager);
   expect(images).toEqual(expect.arrayContaining(accepted));
   for (const image of refused) expect(images).not.toContain(image);
   await manager.reconcile();
@@ -38,37 +38,37 @@ async function expectNothingVanished(
   expect(await manager.repository.git('fsck', '--no-dangling', '--strict')).toBe('');
 }
 
-describe('an API write that races a person at the same field', () => {
-  it('in the same checkout: both are in history, or one was told no', async () => {
+describe('an API write and a concurrent commit by a user to the same field', () => {
+  it('are both in the history, or the write was refused, if the user commits in the checkout', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { repository } = manager;
     const [accepted, refused]: [string[], string[]] = [[], []];
-    const note = (image: string, isIn: boolean): void => void (isIn ? accepted : refused).push(image);
     for (let round = 0; round < 15; round++) {
-      const [mine, theirs] = [`api:${round}`, `person:${round}`];
-      const person = async (): Promise<void> => {
+      const [ours, theirs] = [`api:${round}`, `user:${round}`];
+      const commitByUser = async (): Promise<void> => {
         const text = await readFile(join(repository.folder, WEB), 'utf8');
         await writeFile(
           join(repository.folder, WEB),
           text.replace(/container_image: .*/, `container_image: ${theirs}`),
         );
-        // While a lock of the other's is in the way, what the person wrote still lies there.
+        // A commit fails while the manager holds the lock; the user's edit stays in the file.
         const tryCommit = (): Promise<boolean> =>
           repository.git('commit', '--quiet', '--all', '-m', theirs).then(
             () => true,
             () => false,
           );
         await expect.poll(tryCommit, { timeout: 60_000 }).toBe(true);
-        note(theirs, true);
+        accepted.push(theirs);
       };
-      await Promise.all([byApi(manager, mine).then((isIn) => note(mine, isIn)), person()]);
+      const [isAccepted] = await Promise.all([writeByApi(manager, ours), commitByUser()]);
+      (isAccepted ? accepted : refused).push(ours);
     }
     expect(await repository.git('status', '--porcelain')).toBe('');
     expect(accepted.length).toBeGreaterThan(10);
     await expectNothingVanished(manager, accepted, refused);
   });
 
-  it('who pushes from a clone: both are in history, or one was told no', async () => {
+  it('are both in the history, or one was refused, if the user pushes from a clone', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { repository } = manager;
     await repository.git('config', 'receive.denyCurrentBranch', 'updateInstead');
@@ -76,20 +76,20 @@ describe('an API write that races a person at the same field', () => {
     await repository.git('clone', '--quiet', repository.folder, clone.folder);
     const [accepted, refused]: [string[], string[]] = [[], []];
     for (let round = 0; round < 12; round++) {
-      const [mine, theirs] = [`api:${round}`, `person:${round}`];
-      const person = async (): Promise<void> => {
+      const [ours, theirs] = [`api:${round}`, `user:${round}`];
+      const pushByUser = async (): Promise<void> => {
         await clone.git('fetch', '--quiet', 'origin');
         await clone.git('reset', '--quiet', '--hard', 'origin/main');
         await clone.commit({ [WEB]: `container_image: ${theirs}\n` }, theirs);
-        const isIn = await clone.git('push', '--quiet', 'origin', 'main').then(
+        const isAccepted = await clone.git('push', '--quiet', 'origin', 'main').then(
           () => true,
           () => false,
         );
-        (isIn ? accepted : refused).push(theirs);
+        (isAccepted ? accepted : refused).push(theirs);
       };
-      const api = byApi(manager, mine).then((isIn) => void (isIn ? accepted : refused).push(mine));
-      await Promise.all([api, person()]);
-      // A push that lost can leave its files in the checkout: git looks at it first, and at the branch last.
+      const [isAccepted] = await Promise.all([writeByApi(manager, ours), pushByUser()]);
+      (isAccepted ? accepted : refused).push(ours);
+      // A push that lost can leave its files in the checkout, since git updates the files before the branch.
       await repository.git('reset', '--quiet', '--hard');
     }
     expect(accepted.length).toBeGreaterThan(5);
@@ -98,19 +98,19 @@ describe('an API write that races a person at the same field', () => {
   });
 });
 
-/** Commits before anything else of this process can go on, so that no pass has seen it when the next call comes. */
+/** Commits without yielding to the event loop, so that the manager in this process cannot have seen it yet. */
 function commitAtOnce({ folder }: TestRepository, path: string, text: string | null): void {
   if (text === null) rmSync(join(folder, path));
   else writeFileSync(join(folder, path), text);
-  const person = ['-c', 'user.name=p', '-c', 'user.email=p@x'];
+  const user = ['-c', 'user.name=p', '-c', 'user.email=p@x'];
   for (const args of [
     ['add', '--all'],
-    [...person, 'commit', '--quiet', '-m', 'mine'],
+    [...user, 'commit', '--quiet', '-m', 'by a user'],
   ])
     expect(spawnSync('git', args, { cwd: folder }).status).toBe(0);
 }
 
-describe('a call right after a commit, before the watch has told of it', () => {
+describe('a request right after a commit, which the watch has not reported yet', () => {
   const app = (name: string) => `desired-state/apps/${name}.yaml`;
   const group = (name: string) => `desired-state/device-groups/${name}.yaml`;
   const image = { container_image: 'made:2' };
@@ -133,10 +133,13 @@ describe('a call right after a commit, before the watch has told of it', () => {
       202,
     ],
     ['a prune of a group', group('seven'), 'apps: [web]\n', 'POST', 'device_groups/seven/prune', {}, 202],
-    ['a create of what was deleted', app('gone'), null, 'POST', 'apps/gone', { body: image }, 200],
-  ] as const)('%s knows what was committed', async (_, file, committed, method, path, options, status) => {
-    commitAtOnce(manager().repository, file, committed);
-    const reply = await manager().request(method, `/api/v2/${path}`, options);
-    expect(reply.status, reply.text).toBe(status);
-  });
+    ['a create of a deleted app', app('gone'), null, 'POST', 'apps/gone', { body: image }, 200],
+  ] as const)(
+    '%s: is carried out on top of that commit',
+    async (_, file, committed, method, path, options, status) => {
+      commitAtOnce(manager().repository, file, committed);
+      const reply = await manager().request(method, `/api/v2/${path}`, options);
+      expect(reply.status, reply.text).toBe(status);
+    },
+  );
 });

@@ -8,8 +8,8 @@ const WEB = '/api/v2/apps/web';
 const FILE = 'desired-state/apps/web.yaml';
 const LATER = 'desired-state/apps/later.yaml';
 
-describe('a rebase of the branch that is followed', () => {
-  it('is not served on its way: no app goes and comes back, and no id rises', async () => {
+describe('a rebase of the followed branch', () => {
+  it('is applied only once it is finished: no app disappears meanwhile, and unchanged ids stay', async () => {
     const manager = await startManager({ files: { 'apps/web.yaml': 'container_image: nginx:1\n' } });
     const { repository } = manager;
     await repository.git('branch', 'upstream');

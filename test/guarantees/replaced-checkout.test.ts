@@ -19,11 +19,11 @@ async function cloneOf(repository: TestRepository): Promise<TestRepository> {
   return clone;
 }
 
-describe('a checkout that another clone takes the place of', () => {
+describe('a checkout that is replaced by another clone', () => {
   it.each([
-    { name: 'by renaming', takeAway: (folder: string) => rename(folder, `${folder}-old`) },
-    { name: 'after it was deleted', takeAway: (folder: string) => rm(folder, { recursive: true }) },
-  ])('is followed and written to, $name', async ({ takeAway }) => {
+    ['it was renamed', (folder: string) => rename(folder, `${folder}-old`)],
+    ['it was deleted', (folder: string) => rm(folder, { recursive: true })],
+  ])('is followed and written to after %s', async (_cause, takeAway) => {
     const manager = await startManager({ files: FILES });
     const { repository } = manager;
     await manager.put(`${WEB}/update`, { privileged: true });
@@ -46,7 +46,7 @@ describe('a checkout that another clone takes the place of', () => {
     );
   });
 
-  it('is waited for while there is none: what was applied is served, and writes are 503', async () => {
+  it('leaves the applied state in service while there is none, and writes get 503', async () => {
     const manager = await startManager({ files: FILES });
     const { folder } = manager.repository;
     await rename(folder, `${folder}-away`);

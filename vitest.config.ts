@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { TellMore } from './test/support/summary-reporter.ts';
+import { SummaryReporter } from './test/support/summary-reporter.ts';
 
 export default defineConfig({
   test: {
@@ -14,7 +14,7 @@ export default defineConfig({
     setupFiles: ['test/support/leaks.ts', 'test/support/memory.ts', 'test/support/seed.ts'],
     // Most of the time is spent waiting for git.
     maxWorkers: 3,
-    reporters: ['default', new TellMore()],
+    reporters: ['default', new SummaryReporter()],
     // A test that passes only on a retry is named at the end, with the reason.
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     // The default of one second is too short on a machine that can stall for longer.

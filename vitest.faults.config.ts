@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config';
-import { TellMore } from './test/support/summary-reporter.ts';
+import { SummaryReporter } from './test/support/summary-reporter.ts';
 
 /** The slow tests, some of which need special rights: killed processes, full disks, large repositories. */
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
     setupFiles: 'test/support/seed.ts',
-    reporters: ['default', new TellMore()],
+    reporters: ['default', new SummaryReporter()],
     // A test that passes only on a retry is named at the end, with the reason.
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     expect: { poll: { timeout: 60_000 } },

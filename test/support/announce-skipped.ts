@@ -1,12 +1,15 @@
 import { works } from './tools.ts';
 
-/** Runs once before all tests: says which are left out here, and why. */
+/** Runs once before all tests: prints which tests are skipped on this machine, and why. */
 export function setup(): void {
   if (process.env['HOLDFAST_TEST_MONGODB_URI'] === undefined)
-    say('of the MongoDB store', 'HOLDFAST_TEST_MONGODB_URI is not set (npm run test:mongo starts a server)');
-  if (!works('openssl', ['version'])) say('of origins over https', 'there is no openssl here');
+    announce(
+      'of the MongoDB store',
+      'HOLDFAST_TEST_MONGODB_URI is not set (npm run test:mongo starts a server)',
+    );
+  if (!works('openssl', ['version'])) announce('of origins over https', 'openssl is not installed');
 }
 
-function say(which: string, why: string): void {
-  process.stdout.write(`The tests ${which} are left out: ${why}.\n`);
+function announce(which: string, why: string): void {
+  process.stdout.write(`The tests ${which} are skipped: ${why}.\n`);
 }

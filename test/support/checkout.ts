@@ -3,27 +3,27 @@ import { constants, existsSync, lstatSync, readdirSync, readFileSync, readlinkSy
 import { join } from 'node:path';
 import type { TestRepository } from './git.ts';
 
-/** A checkout beside its branch and its index. */
+/** The state of a checkout. */
 export interface Checkout {
-  /** Head, branch, and every file with uncommitted, staged or unknown content, as `git status` tells them. */
+  /** The output of `git status`: the commit, the branch, and every changed, staged or untracked file. */
   status: string;
-  /** What differs in those files. */
+  /** The changes of these files, staged and unstaged. */
   differences: string;
 }
 
-const remembered = new WeakMap<TestRepository, { bytes: string; checkout: Checkout }>();
+const cache = new WeakMap<TestRepository, { bytes: string; checkout: Checkout }>();
 
 /**
- * How a checkout stands. Hundreds of rows look before and after a request that changes nothing: git is asked again only
- * where a byte differs of what it would look at.
+ * The state of a checkout. Hundreds of tests compare it before and after a request that changes nothing, so git is run
+ * again only if a byte of what it reads has changed.
  */
 export async function checkoutOf(repository: TestRepository): Promise<Checkout> {
   const bytes = bytesOf(repository.folder);
-  const known = remembered.get(repository);
+  const known = cache.get(repository);
   if (known !== undefined && known.bytes === bytes) return known.checkout;
   const checkout = await askGit(repository);
-  // What changed while git looked, also by git itself, is not known.
-  if (bytes !== null && bytes === bytesOf(repository.folder)) remembered.set(repository, { bytes, checkout });
+  // The answer is not kept if something changed while git ran, such as the index by git itself.
+  if (bytes !== null && bytes === bytesOf(repository.folder)) cache.set(repository, { bytes, checkout });
   return checkout;
 }
 
@@ -35,8 +35,8 @@ async function askGit({ git }: TestRepository): Promise<Checkout> {
 }
 
 /**
- * What git's answer comes from besides the files and objects, which never change; not all are always there. Of refs in
- * tables, the list names a new one after each change.
+ * What the answer of git depends on besides the files of the work tree and loose refs, if it exists. Objects never
+ * change, and of refs in tables, the list names another table after each change.
  */
 const IN_GIT_FOLDER = [
   'HEAD',
@@ -48,14 +48,14 @@ const IN_GIT_FOLDER = [
   'reftable/tables.list',
 ];
 
-/** A hash of every byte that git's answer comes from; null where plain files do not tell it. */
+/** A hash of every byte that the answer of git depends on; null if these files cannot be read. */
 function bytesOf(folder: string): string | null {
   const git = join(folder, '.git');
   const hash = createHash('sha256');
   try {
     const [inWorkTree, refs] = [filesBelow(folder, '.git'), filesBelow(join(git, 'refs'))];
-    const known = IN_GIT_FOLDER.map((name) => join(git, name)).filter((path) => existsSync(path));
-    for (const path of [...inWorkTree, ...refs, ...known]) {
+    const existing = IN_GIT_FOLDER.map((name) => join(git, name)).filter((path) => existsSync(path));
+    for (const path of [...inWorkTree, ...refs, ...existing]) {
       const { mode } = lstatSync(path);
       const content =
         (mode & constants.S_IFMT) === constants.S_IFLNK ? readlinkSync(path) : readFileSync(path);

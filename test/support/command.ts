@@ -3,27 +3,29 @@ import { runCommand } from '../../src/cli/run.ts';
 import type { CopyStore } from '../../src/cli/store-copy.ts';
 import type { Config } from '../../src/settings.ts';
 
-/** What a command line did. */
+/** The result of a command line. */
 export interface CommandResult {
   code: number;
-  /** What it wrote for other programs, and what it complained of. */
+  /** Standard output. */
   out: string;
+  /** Standard error. */
   err: string;
-  /** The settings with which `serve` was called. */
+  /** The settings with which `serve` was called; null if it was not. */
   served: Config | null;
 }
 
 export interface CommandEnvironment {
+  /** Variables besides `PATH`. */
   env?: Readonly<Record<string, string | undefined>>;
   isTerminal?: boolean;
   hasColors?: boolean;
-  /** What `serve` does instead of serving. */
+  /** Called in the place of the server. */
   serve?: (config: Config) => Promise<0>;
-  /** What `store copy` does instead of copying. */
+  /** Called in the place of the copy of a store. */
   copyStore?: CopyStore;
 }
 
-/** Runs a command line in this process, as `main` does. */
+/** Runs a command line of `holdfast` in this process; neither serves nor copies anything unless it is given how. */
 export async function runCli(
   argv: readonly string[],
   {

@@ -21,25 +21,27 @@ import { type TestRepository, testRepository } from './git.ts';
 export interface Engine {
   repository: TestRepository;
   source: Source;
-  /** The store itself, whatever the reconciler is given in its place. */
+  /** The store itself, without what `wrapStore` puts around it for the reconciler. */
   store: Store;
   reconciler: Reconciler;
   /** Every pass so far. */
   passes: { outcome: PassOutcome; status: Status }[];
+  /** Commits files with paths below `desired-state/` (null deletes one); resolves to the commit. */
   commit(files: Readonly<Record<string, string | null>>, message?: string): Promise<string>;
 }
 
 export interface EngineOptions {
-  /** Files of the first commit, below `desired-state/`. */
+  /** Files of a first commit, with paths below `desired-state/`. */
   files?: Readonly<Record<string, string>>;
+  /** Dependencies of the reconciler that differ from those of {@link testReconciler}. */
   settings?: Partial<Omit<ReconcilerDependencies, 'source' | 'store'>>;
-  /** What stands between the reconciler and the store: faults, and moments to hold on to. */
+  /** Returns what the reconciler gets in the place of the store, such as a {@link wrap} with faults and waits. */
   wrapStore?: (store: Store) => Store;
-  /** What is asked before each look, as a repository elsewhere is. */
+  /** The origin that a pass fetches first; none by default. */
   origin?: SourceOrigin;
 }
 
-/** Builds the parts; nothing is started. Everything is closed when the test is over. */
+/** Builds an engine without running a pass. It is closed when the test is over. */
 export async function buildEngine(options: EngineOptions = {}): Promise<Engine> {
   const repository = await testRepository();
   const commit: Engine['commit'] = (files, message) => repository.commit(inDesiredState(files), message);
@@ -63,7 +65,7 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
   return { repository, source, store, reconciler, passes, commit };
 }
 
-/** A reconciler that looks only when it is told to, waits as short as it may, and tells nobody. */
+/** A reconciler without polling, with the shortest delays and without listeners, except for these settings. */
 export function testReconciler(
   settings: Partial<ReconcilerDependencies> & Pick<ReconcilerDependencies, 'source' | 'store'>,
 ): Reconciler {
@@ -83,7 +85,7 @@ export function testReconciler(
   });
 }
 
-/** The same object with some of its methods replaced. */
+/** A proxy of `target` with some of its methods replaced, for faults and waits. */
 export function wrap<T extends object>(target: T, methods: Partial<T>): T {
   return new Proxy(target, {
     get: (_, name) => {

@@ -4,14 +4,20 @@ import { SMALL_FLEET, startManager, type TestManager } from './manager.ts';
 import { recordsOf } from './manager-state.ts';
 import { Worker } from './worker.ts';
 
+/** The app `web` in the API. */
 export const WEB = '/api/v2/apps/web';
 export const WEB_FILE = 'desired-state/apps/web.yaml';
 export const CRON_FILE = 'desired-state/apps/cron.yaml';
+
+/** Three texts of the file of `web`: that of `SMALL_FLEET`, and two others. */
 export const WEB_A = SMALL_FLEET['apps/web.yaml'];
 export const WEB_B = 'container_image: nginx:b\n';
 export const WEB_C = 'container_image: nginx:c\n';
 
-/** A fleet with a life behind it, and a device that saw all of it. */
+/**
+ * Starts a manager of `SMALL_FLEET` whose apps and group were changed, restarted and pruned some times, and a device
+ * that has polled since.
+ */
 export async function startFleetWithHistory(
   options: { now?: () => number } = {},
 ): Promise<[TestManager, Worker]> {
@@ -26,7 +32,9 @@ export async function startFleetWithHistory(
   return [manager, worker];
 }
 
-/** A manager whose record is written, and a device that follows it. */
+/**
+ * Starts a manager of `SMALL_FLEET`, which writes its record of ids at the start, and a device that has polled once.
+ */
 export async function startRecordedFleet(): Promise<[TestManager, Worker]> {
   const manager = await startManager({ files: SMALL_FLEET });
   const worker = new Worker();
@@ -34,12 +42,13 @@ export async function startRecordedFleet(): Promise<[TestManager, Worker]> {
   return [manager, worker];
 }
 
+/** Commits files (null deletes one) to the repository of the manager, and has the manager apply them. */
 export async function push(manager: TestManager, files: Record<string, string | null>): Promise<void> {
   await manager.repository.commit(files);
   await manager.reconcile();
 }
 
-/** The ids, without what a new store makes anew. */
+/** Every id by kind and name: `app web`, `group edge`, `prune edge`. */
 export async function idsOf(manager: TestManager): Promise<Record<string, number>> {
   const { apps, groups } = await recordsOf(manager);
   const ids: Record<string, number> = {};
@@ -52,23 +61,29 @@ export async function idsOf(manager: TestManager): Promise<Record<string, number
   return ids;
 }
 
+/** What `GET /api/v2/reconcile` answers. */
 export async function statusOf(manager: TestManager) {
   return (await manager.get('/api/v2/reconcile')).body;
 }
 
+/** `ids_seeded` of the status: what the manager took over at its start; null if nothing. */
 export async function seededOf(manager: TestManager) {
   return (await statusOf(manager)).ids_seeded;
 }
 
+/** The `app_id` of `web`. */
 export async function webId(manager: TestManager): Promise<number> {
   return (await manager.get(WEB)).body.app_id;
 }
 
+/** The lines of the manager's log with this message. */
 export function logged(manager: TestManager, msg: string): unknown[] {
   return manager.log.filter((line) => line['msg'] === msg);
 }
 
-/** The device ends with what the manager wants, and a change after that reaches it too. */
+/**
+ * Expects that the device runs what the manager serves after its next poll, and that it acts on a change after that.
+ */
 export async function expectFollows(worker: Worker, manager: TestManager): Promise<void> {
   expect(worker.agreesWith(await worker.poll(manager))).toBe(true);
   await manager.put(`${WEB}/update`, { env_vars: { LAST: String(await webId(manager)) } });
@@ -78,7 +93,7 @@ export async function expectFollows(worker: Worker, manager: TestManager): Promi
   expect(worker.actions).toEqual(['restart web']);
 }
 
-/** Waits until the record has everything, and gives its tip. */
+/** Waits until the record of ids is that of the applied revision; resolves to the commit of the record. */
 export async function recorded(manager: TestManager): Promise<string> {
   const { revision_applied } = await statusOf(manager);
   await expect.poll(async () => (await statusOf(manager)).ids_record.revision).toBe(revision_applied);

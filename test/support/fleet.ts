@@ -7,6 +7,7 @@ import { DesiredState, type FileChange, type StateFile } from '../../src/desired
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
 
+/** The defaults of apps with the default settings. */
 export const DEFAULTS = appDefaults(['nebula', 'bridge']);
 
 /** An app's content with the defaults filled in. */
@@ -16,7 +17,9 @@ export function appOf(fields: Partial<App> = {}): App {
 
 const parsedFiles = new Map<string, StateFile | null>();
 
-/** What a text at a path means; null for a path that is left alone. Equal texts have equal blobs. Remembers. */
+/**
+ * The parsed file of a text at a path; null for an ignored path. Results are cached. The text itself is the blob id.
+ */
 export function stateFile(path: string, text: string): StateFile | null {
   const key = `${path}\0${text}`;
   const known = parsedFiles.get(key);
@@ -36,9 +39,10 @@ function readStateFile(path: string, text: string): StateFile | null {
   return { path, blob, kind: role.kind, name: role.name, parsed };
 }
 
-/** Files by path; null is a file that is gone. */
+/** Texts of files by path; null deletes a file. */
 export type Files = Readonly<Record<string, string | null>>;
 
+/** The same files as the changes that a `DesiredState` takes. */
 export function changesOf(files: Files): FileChange[] {
   return Object.entries(files).map(([path, text]) => ({
     path,
@@ -46,14 +50,14 @@ export function changesOf(files: Files): FileChange[] {
   }));
 }
 
-/** The state of a folder that holds these files and nothing else. */
+/** The desired state of a folder with these files alone. */
 export function stateOf(files: Files): DesiredState {
   const state = new DesiredState();
   state.apply(changesOf(files));
   return state;
 }
 
-/** What is applied once these files, and nothing before them, were applied. */
+/** The applied state after these files were applied to an empty store. */
 export function appliedOf(files: Files): AppliedState {
   const applied = new AppliedState();
   const desired = stateOf(files);
@@ -61,7 +65,7 @@ export function appliedOf(files: Files): AppliedState {
   return applied;
 }
 
-/** `device-groups/edge.yaml:2:5 app-unknown`, for comparing problems without their sentences. */
+/** A problem without its message, such as `device-groups/edge.yaml:2:5 app-unknown`. */
 export function placeOf({ file, line, column, code }: Problem): string {
   return `${file}:${line}:${column} ${code}`;
 }
@@ -71,7 +75,7 @@ const APP_NAMES = ['a', 'b', 'c'];
 const appText = fc.constantFrom(
   'container_image: i:1\n',
   'container_image: i:1\n',
-  '# the same as the first\nrunning: true\ncontainer_image: "i:1"\n',
+  '# equal to the first\nrunning: true\ncontainer_image: "i:1"\n',
   'container_image: i:2\nrunning: false\n',
   'container_image: [\n',
   'container_image: 1\n',
@@ -101,18 +105,18 @@ const groupPath = fc
 
 const strayPath = fc.constantFrom('apps/not a name.yaml', 'notes.txt', 'README.md', 'apps/.hidden.yaml');
 
-const gone = fc.constant(null);
+const deleted = fc.constant(null);
 
 function change(
   path: fc.Arbitrary<string>,
   text: fc.Arbitrary<string>,
 ): fc.Arbitrary<[string, string | null]> {
-  return fc.tuple(path, fc.oneof({ weight: 3, arbitrary: text }, { weight: 1, arbitrary: gone }));
+  return fc.tuple(path, fc.oneof({ weight: 3, arbitrary: text }, { weight: 1, arbitrary: deleted }));
 }
 
 /**
- * Changes of a few files, as one commit makes them. There are so few names that duplicates, dangling references and
- * objects that come and go happen all the time.
+ * A random commit that changes up to four files. There are so few names that duplicates, missing apps, and objects that
+ * are deleted and created again are frequent.
  */
 export const anyCommit: fc.Arbitrary<Files> = fc
   .array(

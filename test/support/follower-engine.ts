@@ -6,13 +6,16 @@ import { testReconciler } from './engine.ts';
 import { temporaryFolder } from './folder.ts';
 import { remoteOptions, type TestOrigin } from './origin.ts';
 
-/** One of many managers, without a server. */
+/** One of several managers that follow an origin and share a store, without a server. */
 export interface FollowerEngine {
   reconciler: Reconciler;
   store: Store;
 }
 
-/** Starts one with its own mirror on a store that others share. It looks only when it is told to. */
+/**
+ * Starts such a manager, with its own mirror of `origin`, and waits until its start has succeeded. It does not poll. It
+ * is closed when the test is over, and so is `store`.
+ */
 export async function startFollowerEngine(
   origin: TestOrigin,
   store: Store,

@@ -9,7 +9,7 @@ import { createShells } from './shell.ts';
 
 const execute = promisify(execFile);
 
-/** The environment of a person who works on a machine where nothing is set up but a name. */
+/** The environment of users' git commands: a name and an address, and no other settings of the machine or the user. */
 export const USER_ENVIRONMENT = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
@@ -21,51 +21,53 @@ export const USER_ENVIRONMENT = {
   GIT_COMMITTER_NAME: 'Pat',
   GIT_COMMITTER_EMAIL: 'pat@example.com',
   GIT_CONFIG_COUNT: '2',
-  // Two more processes a commit, which have nothing to do in a repository this young.
+  // Saves two processes per commit, which have nothing to do in a small repository.
   GIT_CONFIG_KEY_0: 'maintenance.auto',
   GIT_CONFIG_VALUE_0: 'false',
-  // What a person commits here goes with the test.
+  // Test repositories need not survive a loss of power.
   GIT_CONFIG_KEY_1: 'core.fsync',
   GIT_CONFIG_VALUE_1: 'none',
 };
 
-/** Commits all that lies in the folder. Each process that a test starts itself costs the most. */
+/** Commits all files of the folder, by one call of the shell, since starting processes is what costs tests the most. */
 const COMMIT_ALL = 'git add --all -- . && exec git commit --quiet --allow-empty -m "$1"';
 
-/** A repository as people use it: with a checkout, and commands of their own. */
+/** A repository as a user has it: with a work tree, in which the user runs git. */
 export interface TestRepository {
   /** The top of the work tree. */
   folder: string;
-  /** Runs git as a person would; resolves to its output without the last line break. */
+  /** Runs git in it as the user; resolves to its standard output without the last line break. Rejects if git fails. */
   git(...args: string[]): Promise<string>;
-  /** Writes files (null deletes one) and commits everything; resolves to the commit's id. */
+  /** Writes files (null deletes one) and commits all changes of the work tree; resolves to the commit. */
   commit(files: Readonly<Record<string, string | Uint8Array | null>>, message?: string): Promise<string>;
-  /** The text of a file at a revision. */
+  /** The text of a file at a revision, `HEAD` by default. */
   show(path: string, revision?: string): Promise<string>;
 }
 
-/** An empty repository on the branch `main`, in a folder that goes when the test is over. */
+/** A new repository without commits, on the branch `main`. It is removed when the test is over. */
 export async function testRepository(whenDone?: WhenDone): Promise<TestRepository> {
   const folder = await temporaryFolder(whenDone);
   await initRepository(join(folder, '.git'), false);
   return repositoryAt(folder);
 }
 
-/** Makes at `folder` what `git init` would, `--bare` or not, on the branch `main`. */
+/**
+ * Makes a git folder at `folder` without starting git, as `git init` does, on the branch `main`; `--bare` if `isBare`.
+ */
 export async function initRepository(folder: string, isBare: boolean): Promise<void> {
   const kind = isBare ? 'bare' : 'with a work tree';
-  const known = EMPTY.get(kind) ?? readEmpty(isBare);
-  EMPTY.set(kind, known);
-  for (const [path, content] of await known) {
+  const files = TEMPLATES.get(kind) ?? readTemplate(isBare);
+  TEMPLATES.set(kind, files);
+  for (const [path, content] of await files) {
     if (content === null) mkdirSync(join(folder, path), { recursive: true });
     else writeFileSync(join(folder, path), content);
   }
 }
 
-/** What `git init` makes, by path, with null for a folder; read once, since most tests begin with a repository. */
-const EMPTY = new Map<string, Promise<Map<string, Buffer | null>>>();
+/** The files that `git init` makes, by path, with null for a folder; read once, since most tests make a repository. */
+const TEMPLATES = new Map<string, Promise<Map<string, Buffer | null>>>();
 
-async function readEmpty(isBare: boolean): Promise<Map<string, Buffer | null>> {
+async function readTemplate(isBare: boolean): Promise<Map<string, Buffer | null>> {
   const top = await mkdtemp(join(tmpdir(), 'holdfast-test-'));
   try {
     const kind = isBare ? ['--bare'] : [];
@@ -73,19 +75,19 @@ async function readEmpty(isBare: boolean): Promise<Map<string, Buffer | null>> {
       env: USER_ENVIRONMENT,
     });
     const folder = isBare ? top : join(top, '.git');
-    const empty = new Map<string, Buffer | null>([['.', null]]);
+    const files = new Map<string, Buffer | null>([['.', null]]);
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
       const path = join(entry.parentPath, entry.name);
       if (entry.name.endsWith('.sample')) continue;
-      empty.set(relative(folder, path), entry.isDirectory() ? null : await readFile(path));
+      files.set(relative(folder, path), entry.isDirectory() ? null : await readFile(path));
     }
-    return empty;
+    return files;
   } finally {
     await rm(top, { recursive: true, force: true });
   }
 }
 
-/** The same commands for a repository that is there already. */
+/** An existing repository as a {@link TestRepository}. */
 export function repositoryAt(folder: string): TestRepository {
   const git = async (...args: string[]): Promise<string> =>
     (await run(folder, ['git', ...args])).replace(/\n$/, '');
@@ -106,14 +108,14 @@ export function repositoryAt(folder: string): TestRepository {
 
 const fromShell = createShells(USER_ENVIRONMENT);
 
-/** Only a new process can be given a line break. */
+/** Runs a command by a shell; one with a line break by a process of its own, since the shells read lines. */
 async function run(folder: string, command: readonly string[]): Promise<string> {
   if (![folder, ...command].some((text) => text.includes('\n'))) return fromShell(folder, command);
   const [program = '', ...args] = command;
   return (await execute(program, args, { cwd: folder, env: USER_ENVIRONMENT, maxBuffer: 2 ** 28 })).stdout;
 }
 
-/** The commit that HEAD is at, without another process; null where it is not told by one file and the one that it names. */
+/** The commit of `HEAD`, read without a process from `HEAD` and the file of its ref; null if they do not have it. */
 async function readTip(folder: string): Promise<string | null> {
   const head = await readFile(join(folder, '.git/HEAD'), 'utf8').catch(() => '');
   const [, ref] = /^ref: (.*)\n$/.exec(head) ?? [];

@@ -10,25 +10,25 @@ import { foundOrRequired, works } from './tools.ts';
 
 const execute = promisify(execFile);
 
-/** Whether a certificate can be made here. */
+/** Whether there is `openssl`, which makes the certificate. */
 export const HAS_OPENSSL = foundOrRequired('openssl', works('openssl', ['version']));
 
-/** A forge as git sees it: https, with a name and a token. */
+/** An origin behind https that asks for a user name and a token. */
 export interface HttpsOrigin {
   url: string;
-  /** Path of the certificate to trust. */
+  /** Path of its self-signed certificate. */
   caFile: string;
   port: number;
-  /** `Authorization` of every request, null where there was none. */
+  /** The `Authorization` header of every request so far; null if there was none. */
   seen: (string | null)[];
-  /** From now on, only these let anybody in. */
+  /** Changes the credentials (`user:token`) that are accepted. */
   expect(credentials: string): void;
 }
 
-/** What is answered instead of git's own server; false lets that answer. */
+/** Answers a request itself and returns true, or returns false and leaves it to git's server. */
 export type Override = (response: ServerResponse, request: IncomingMessage) => boolean;
 
-/** Sends everybody elsewhere. */
+/** Redirects every request to the same repository path at another address. */
 export function redirectTo(address: string): Override {
   return (response, { url }) => {
     response.writeHead(302, { location: `${address}${url?.replace(/^\/[^/]*/, '')}` }).end();
@@ -36,7 +36,7 @@ export function redirectTo(address: string): Override {
   };
 }
 
-/** Serves a bare repository over https until the test is over. */
+/** Serves a bare repository over https, to these credentials (`user:token`), until the test is over. */
 export async function serveHttps(
   bare: string,
   credentials: string,
@@ -84,7 +84,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as { port: number }).port;
 }
 
-/** git's own server, a CGI program. */
+/** Answers a request by `git http-backend`, which is a CGI program. */
 function runBackend(bare: string, request: IncomingMessage, response: ServerResponse): void {
   const [path = '', query = ''] = (request.url ?? '').split('?');
   const backend = spawn('git', ['http-backend'], {

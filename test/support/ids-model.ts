@@ -11,26 +11,32 @@ import { contentOf, type Info, Worker } from './worker.ts';
 export const APPS = ['a', 'b', 'c'] as const;
 export const GROUPS = ['g', 'h'] as const;
 
-/** Seconds between a loss and the start after it; ids rise by far less than one a second. */
-const A_WHILE = 10_000;
+/** Seconds from the loss of a store to the next start: more than the number of ids that a test gives. */
+const DOWNTIME = 10_000;
 
-/** Desired files by path; what a commit of the test wants the folder to be. */
+/** All files of a folder of desired state, with paths below it. */
 export type Files = Readonly<Record<string, string>>;
 
-/** What devices have been told, by whichever manager served them; some see every reply, and some now and then one. */
+/** The devices of all groups, and what any manager ever served them. */
 class Devices {
-  /** Of each name: the contents that were ever served, by id. */
+  /** For each name, the contents that were ever served, by id. */
   readonly #served = new Map<string, Map<number, string>>();
+  /** Devices that see every reply. */
   readonly #always = new Map(GROUPS.map((group) => [group, new Worker(group)]));
+  /** Devices that miss some replies. */
   readonly #sometimes = new Map(GROUPS.map((group) => [group, new Worker(group)]));
-  /** While a store lives, no id goes down. */
-  #floorOfLife = new Map<string, number>();
+  /** The last id of each name since the store was last lost or replaced; no id may be lower. */
+  #lastIds = new Map<string, number>();
 
-  forgetLife(): void {
-    this.#floorOfLife = new Map();
+  /** To be called when a store was lost or replaced by a copy. */
+  forgetLastIds(): void {
+    this.#lastIds = new Map();
   }
 
-  /** Polls every group and checks the rules of decisions.md, "Ids", on what came. */
+  /**
+   * Polls every group, has the devices follow the replies, and checks the rules of decisions.md, "Ids". With
+   * `sometimes`, the devices that miss some replies get this one.
+   */
   async check(manager: TestManager, now: { sometimes: boolean }): Promise<void> {
     for (const group of GROUPS) {
       const { status, body } = await manager.get(`/api/v2/device_groups/${group}/info`);
@@ -40,74 +46,77 @@ class Devices {
       const workers = [this.#always.get(group), ...(now.sometimes ? [this.#sometimes.get(group)] : [])];
       for (const worker of workers) {
         worker?.follow(body);
-        expect(worker?.agreesWith(body), 'the device does what the reply says').toBe(true);
+        expect(worker?.agreesWith(body), 'the device runs what the reply says').toBe(true);
       }
     }
   }
 
-  /** One consistent version: every app of the list, once, in the order of the list. */
+  /** Expects one consistent version: exactly the apps of the list, in its order. */
   #checkVersion(info: Info): void {
     expect(info.apps.map(({ app_name }) => app_name)).toEqual(info.apps_list);
   }
 
   #checkIds(group: string, info: Info): void {
     const list = JSON.stringify(info.apps_list);
-    this.#see(`group ${group}`, info.device_group_id, list);
-    this.#see(`prune ${group}`, info.prune_id, '');
-    for (const app of info.apps) this.#see(`app ${app.app_name}`, app.app_id, contentOf(app));
+    this.#checkId(`group ${group}`, info.device_group_id, list);
+    this.#checkId(`prune ${group}`, info.prune_id, '');
+    for (const app of info.apps) this.#checkId(`app ${app.app_name}`, app.app_id, contentOf(app));
   }
 
-  /** A device that saw any of what was served before, and none of the rest, must act on what differs from it. */
-  #see(name: string, id: number, content: string): void {
+  /** Expects an id above those of all other contents: a device may have seen any of them as its last one. */
+  #checkId(name: string, id: number, content: string): void {
     const served = this.#served.get(name) ?? new Map<number, string>();
     for (const [earlier, other] of served)
       if (other !== content) expect(id, `${name}: ${content} comes after ${other}`).toBeGreaterThan(earlier);
     this.#served.set(name, served.set(id, content));
-    expect(id, `${name} does not go down`).toBeGreaterThanOrEqual(this.#floorOfLife.get(name) ?? 0);
-    this.#floorOfLife.set(name, id);
+    expect(id, `${name} does not go down`).toBeGreaterThanOrEqual(this.#lastIds.get(name) ?? 0);
+    this.#lastIds.set(name, id);
   }
 }
 
-/** Files of the other folder, which is there from the first commit on. */
-const BESIDE: Files = {
-  'neighbour/apps/a.yaml': 'container_image: i:1\n',
-  'neighbour/apps/b.yaml': 'container_image: i:1\n',
-  'neighbour/device-groups/g.yaml': 'apps: [a, b]\n',
+/** Files for the manager of the other folder. */
+const OTHER_FILES: Files = {
+  'other/apps/a.yaml': 'container_image: i:1\n',
+  'other/apps/b.yaml': 'container_image: i:1\n',
+  'other/device-groups/g.yaml': 'apps: [a, b]\n',
 };
 
 /**
- * A manager and everything that can happen to it, with its devices. Another manager, of another folder, can live beside it, with
- * devices of its own.
+ * A manager with its devices, and the events that can happen to it. A second manager with its own devices can follow
+ * another folder of the repository.
  */
 export class World {
   manager!: TestManager;
   repository!: TestRepository;
   readonly #whenDone: WhenDone;
+  /** Unix seconds. */
   #clock = 1_800_000_000;
   #dataFolder = '';
   #copies: string[] = [];
   readonly #devices = new Devices();
-  /** Whether the last loss took changes along that no store and no record after it has. */
+  /** Whether ids were given before the last loss of the store that are in no record. */
   #isLossUnrecorded = false;
-  #neighbour: TestManager | null = null;
-  #neighboursFolder = '';
-  readonly #neighboursDevices = new Devices();
+  #other: TestManager | null = null;
+  #otherDataFolder = '';
+  readonly #otherDevices = new Devices();
 
   constructor(whenDone: WhenDone) {
     this.#whenDone = whenDone;
   }
 
+  /** Makes the repository and starts the manager. */
   async begin(files: Files): Promise<void> {
     this.repository = await testRepository(this.#whenDone);
     this.#dataFolder = join(await temporaryFolder(this.#whenDone), 'data');
-    this.#neighboursFolder = join(await temporaryFolder(this.#whenDone), 'data');
-    await this.commit(files, BESIDE);
+    this.#otherDataFolder = join(await temporaryFolder(this.#whenDone), 'data');
+    await this.commit(files, OTHER_FILES);
     await this.#start();
   }
 
-  async commit(files: Files, beside: Files = {}): Promise<void> {
+  /** Replaces the desired state by these files, and adds others with paths from the top of the repository. */
+  async commit(files: Files, others: Files = {}): Promise<void> {
     await this.repository.git('rm', '--quiet', '-r', '--ignore-unmatch', 'desired-state');
-    await this.repository.commit({ 'desired-state/README.md': 'x', ...inDesiredState(files), ...beside });
+    await this.repository.commit({ 'desired-state/README.md': 'x', ...inDesiredState(files), ...others });
   }
 
   async reconcile(): Promise<void> {
@@ -119,23 +128,24 @@ export class World {
     await this.#start();
   }
 
-  /** The process and what it had not recorded yet are gone, as after a loss of power; git and the store are there. */
+  /** Restarts the manager with the record of ids as it was before the stop, as after a loss of power. */
   async crash(): Promise<void> {
     await this.#stopUnrecorded();
     await this.#start();
   }
 
+  /** Restarts the manager without its store; `recorded` is whether the last ids were recorded before. */
   async loseStore(how: { recorded: boolean; record: 'kept' | 'deleted' }): Promise<void> {
-    this.#isLossUnrecorded = !how.recorded || (await this.#isUntold());
+    this.#isLossUnrecorded = !how.recorded || (await this.#isCopyUndetectable());
     if (how.recorded) await this.manager.stop();
     else await this.#stopUnrecorded();
     await rm(this.#dataFolder, { recursive: true });
     if (how.record === 'deleted') await setRecord(this.manager, '');
-    this.#forgetLife();
+    this.#forgetLastIds();
     await this.#start();
   }
 
-  /** A copy is made while nothing runs, so that it is whole. */
+  /** Copies the data folder while the manager is stopped. */
   async copyData(): Promise<void> {
     await this.manager.stop();
     const copy = join(await temporaryFolder(this.#whenDone), 'copy');
@@ -144,66 +154,69 @@ export class World {
     await this.#start();
   }
 
+  /** The number of copies so far. */
   get copies(): number {
     return this.#copies.length;
   }
 
+  /** Restarts the manager on a copy, unless nothing could show that it is one. */
   async restoreCopy(which: number): Promise<void> {
-    if (await this.#isUntold()) return;
+    if (await this.#isCopyUndetectable()) return;
     await this.manager.stop();
     await rm(this.#dataFolder, { recursive: true });
     await cp(this.#copies[which % this.#copies.length] ?? '', this.#dataFolder, { recursive: true });
-    this.#forgetLife();
+    this.#forgetLastIds();
     await this.#start();
   }
 
   /**
-   * Whether the record is gone or as old as a copy can be, and no store took its place: a new one at a head without the
-   * folder is refused. Of a copy that is restored then nothing tells that it is one (docs/ids.md, "What is not covered").
+   * Whether nothing would show that a restored copy is one (docs/ids.md, "What is not covered"): the record is missing
+   * or old, and the present store did not write it anew, since a new store at a head without the folder is refused.
    */
-  async #isUntold(): Promise<boolean> {
+  async #isCopyUndetectable(): Promise<boolean> {
     const { status } = await this.manager.get('/readyz');
     return status !== 200 && (this.#isLossUnrecorded || (await sectionVersion(this.repository)) === '');
   }
 
-  /** The manager of the other folder, which begins to live with the first thing that happens to it. */
+  /** The manager of the other folder, which is started by the first call. */
   async neighbour(): Promise<TestManager> {
-    this.#neighbour ??= await this.#startNeighbour();
-    return this.#neighbour;
+    this.#other ??= await this.#startOther();
+    return this.#other;
   }
 
   async restartNeighbour(): Promise<void> {
-    await this.#neighbour?.stop();
-    this.#neighbour = await this.#startNeighbour();
+    await this.#other?.stop();
+    this.#other = await this.#startOther();
   }
 
   async loseNeighboursStore(): Promise<void> {
-    await this.#neighbour?.stop();
-    await rm(this.#neighboursFolder, { recursive: true, force: true });
-    this.#clock += A_WHILE;
-    this.#neighboursDevices.forgetLife();
-    this.#neighbour = await this.#startNeighbour();
+    await this.#other?.stop();
+    await rm(this.#otherDataFolder, { recursive: true, force: true });
+    this.#clock += DOWNTIME;
+    this.#otherDevices.forgetLastIds();
+    this.#other = await this.#startOther();
   }
 
+  /** Checks the rules of ids on the devices of both managers. */
   async check(now: { sometimes: boolean }): Promise<void> {
     await this.#devices.check(this.manager, now);
-    if (this.#neighbour === null) return;
-    expect((await this.#neighbour.reconcile()).status).toBe(200);
-    await this.#neighboursDevices.check(this.#neighbour, now);
+    if (this.#other === null) return;
+    expect((await this.#other.reconcile()).status).toBe(200);
+    await this.#otherDevices.check(this.#other, now);
   }
 
-  /** What happens to the one manager alone changes nothing of what the other one says. */
+  /** Runs `act`, which concerns the first manager alone, and expects that the other one serves the same as before. */
   async aloneWith(act: () => Promise<unknown>): Promise<void> {
-    const said = async () => (await this.#neighbour?.get('/api/v2/device_groups/g/info'))?.text;
-    await this.#neighbour?.reconcile();
-    const before = await said();
+    const served = async () => (await this.#other?.get('/api/v2/device_groups/g/info'))?.text;
+    await this.#other?.reconcile();
+    const before = await served();
     await act();
-    expect(await said()).toBe(before);
+    expect(await served()).toBe(before);
   }
 
-  #forgetLife(): void {
-    this.#clock += A_WHILE;
-    this.#devices.forgetLife();
+  #forgetLastIds(): void {
+    this.#clock += DOWNTIME;
+    this.#devices.forgetLastIds();
   }
 
   async #stopUnrecorded(): Promise<void> {
@@ -223,13 +236,13 @@ export class World {
     });
   }
 
-  #startNeighbour(): Promise<TestManager> {
+  #startOther(): Promise<TestManager> {
     this.#clock += 1;
     return startManager({
       repository: this.repository,
-      dataFolder: this.#neighboursFolder,
+      dataFolder: this.#otherDataFolder,
       now: () => this.#clock * 1000,
-      settings: { CACHE_TIME: '0', DESIRED_STATE: join(this.repository.folder, 'neighbour') },
+      settings: { CACHE_TIME: '0', DESIRED_STATE: join(this.repository.folder, 'other') },
       whenDone: this.#whenDone,
     });
   }

@@ -12,20 +12,19 @@ import {
 import { join } from 'node:path';
 
 const MEMORY = '/dev/shm';
-/** Bytes: many times what the tests need at once. Containers often have 64 MB there. */
+/** Bytes, many times what the tests need at once. Containers often have only 64 MB there. */
 const ENOUGH = 2 ** 30;
 
 /**
- * Runs once before all tests: has their temporary files made in memory, where there is room and programs may be run.
- * The kernel's work for files on a disk is a sixth of the processor time of tests with git, and there is the waiting for
- * the disk. A `TMPDIR` that is set is left alone.
+ * Runs once before all tests: sets `TMPDIR` to a folder in memory, unless it is set already. This saves the waiting for
+ * the disk, and a sixth of the processor time of tests with git. It needs enough room, and programs must run there.
  */
 export function setup(): void {
   if (process.env['TMPDIR'] !== undefined || !hasRoom()) return;
   const folder = mkdtempSync(join(realpathSync(MEMORY), 'holdfast-tests-'));
-  // A teardown would not run after Ctrl-C, and what stays takes memory.
+  // A `teardown` would not run after Ctrl-C, and the folder would keep its memory.
   process.once('exit', () => removeNow(folder));
-  // As /tmp: some tests run programs as other users.
+  // The mode of /tmp, since some tests run programs as other users.
   chmodSync(folder, 0o1777);
   if (runsPrograms(folder)) process.env['TMPDIR'] = folder;
 }
@@ -34,7 +33,7 @@ function removeNow(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true });
   } catch {
-    // A process that outlives the run writes there.
+    // A process that outlived the run still writes there.
   }
 }
 
@@ -48,7 +47,7 @@ function hasRoom(): boolean {
   }
 }
 
-/** Hooks are; not on what is mounted with `noexec`. */
+/** Whether programs can be run from a folder, as tests run git hooks; not if it is mounted with `noexec`. */
 function runsPrograms(folder: string): boolean {
   const program = join(folder, 'program');
   writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });

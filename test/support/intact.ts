@@ -5,21 +5,22 @@ import { expect } from 'vitest';
 const execute = promisify(execFile);
 
 /**
- * Nothing is missing from a repository, and nothing in it is damaged. A manager may push its record of ids just then, and a push or a
- * clean-up outlives one that is killed; `fsck` takes for missing what is added while it looks. What is really missing stays so.
+ * Expects that no object of the repository is missing or damaged. `fsck` reports objects as missing that are added
+ * while it runs, as by a manager that pushes its record of ids or by a process that outlived it, so it is repeated for
+ * a minute.
  */
 export async function expectIntact(folder: string): Promise<void> {
   await expect.poll(() => checkObjects(folder), { timeout: 60_000, interval: 200 }).toBe('');
 }
 
-/** What git finds wrong; empty when all is well. */
+/** The complaints of `git fsck`; empty if there are none. */
 async function checkObjects(folder: string): Promise<string> {
   const { stdout, stderr } = await execute(
     'git',
     ['fsck', '--full', '--strict', '--no-dangling', '--no-progress'],
     { cwd: folder },
   ).catch((failure: { stdout: string; stderr: string }) => failure);
-  // A mirror has no branch of its own.
-  const told = (stdout + stderr).split('\n').filter((line) => !line.startsWith('notice: '));
-  return told.join('\n');
+  // In a mirror, git notes that HEAD names no branch.
+  const complaints = (stdout + stderr).split('\n').filter((line) => !line.startsWith('notice: '));
+  return complaints.join('\n');
 }

@@ -1,12 +1,12 @@
 /**
- * Runs before each test file. Files share a process, one after the other (`isolate: false`): this fails a file that leaves
- * it other than it was.
+ * Runs before each test file: fails a file that leaves the process modified, or a server, process or watch running.
+ * Files run one after another in a shared process (`isolate: false`), so that would disturb the files after it.
  */
 import { afterAll, expect, vi } from 'vitest';
 
 const environment = { ...process.env };
 
-/** What a file may not change. Of the environment the names are told, and not what can be secret. */
+/** What a file may not change. Of environment variables it has the names alone, since values can be secret. */
 function stateOfProcess() {
   const names = new Set([...Object.keys(environment), ...Object.keys(process.env)]);
   return {
@@ -14,7 +14,7 @@ function stateOfProcess() {
     folder: process.cwd(),
     umask: process.umask(),
     isClockFake: vi.isFakeTimers(),
-    // What packages add for good when they are loaded is left out.
+    // Packages may add globals such as `__name` when they are loaded.
     globals: Object.getOwnPropertyNames(globalThis).filter((name) => !name.startsWith('__')),
     signals: process.eventNames().filter((name) => String(name).startsWith('SIG')),
   };
@@ -22,12 +22,12 @@ function stateOfProcess() {
 
 const HANDLES = ['TCPServerWrap', 'PipeServerWrap', 'ProcessWrap', 'FSEventWrap'];
 
-/** Servers, processes and watches that are there. */
+/** The kinds of all open servers, processes and watches. */
 function handles(): string[] {
   return process.getActiveResourcesInfo().filter((name) => HANDLES.includes(name));
 }
 
-/** Those that were not there before this file. Fewer are no leak: what an earlier file has left may end by now. */
+/** Those that were not open before this file. Fewer than before are no leak: some may just have ended. */
 function leftHandles(): string[] {
   const earlier = [...before.handles];
   return handles().filter((name) => {
@@ -39,9 +39,9 @@ function leftHandles(): string[] {
 
 const before = { state: stateOfProcess(), handles: handles() };
 
-// The first hook that is set is the last one that runs.
+// `afterAll` hooks run in reverse order, so this one, as the first, runs last.
 afterAll(async () => {
-  expect(stateOfProcess(), 'this file left the process other than it was').toEqual(before.state);
-  // What was told to end may be ending.
+  expect(stateOfProcess(), 'this file left the process modified').toEqual(before.state);
+  // Processes and servers may take a moment to end.
   await vi.waitFor(() => expect(leftHandles(), 'this file left something running').toEqual([]), 60_000);
 });

@@ -3,25 +3,26 @@ import { join } from 'node:path';
 import { temporaryFolder } from './folder.ts';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
 
+/** The ref of the record of ids. */
 export const RECORD = 'refs/holdfast/ids';
 
-/** The commit that the record is; an empty text where there is none. */
+/** The commit of the record of ids; an empty text if there is no record. */
 export function recordTip({ repository }: TestManager): Promise<string> {
   return repository.git('for-each-ref', '--format=%(objectname)', RECORD);
 }
 
-/** Puts the ref back to a commit, or deletes it where that is an empty text. */
+/** Sets the record to a commit that {@link recordTip} returned; an empty text deletes it. */
 export async function setRecord({ repository }: TestManager, tip: string): Promise<void> {
   await repository.git('update-ref', ...(tip === '' ? ['-d', RECORD] : [RECORD, tip]));
 }
 
-/** Milliseconds in which nothing happens; in life ids rise by far less than one a second. */
-const A_WHILE = 3_600_000;
+/**
+ * A clock that is an hour ahead. The floor is the time in seconds and must be above all ids that were served; tests
+ * raise ids by more than one a second, which real fleets do not.
+ */
+const later = (): number => Date.now() + 3_600_000;
 
-/** A clock that is a while ahead of the machine's, and of every id that rose in a hurry. */
-const later = (): number => Date.now() + A_WHILE;
-
-/** Stops the manager, loses everything that it kept besides git, and starts another one. */
+/** Stops the manager, deletes its data folder, runs `between`, and starts a manager an hour later on the repository. */
 export async function loseStore(
   manager: TestManager,
   between: () => Promise<unknown> = async () => undefined,
@@ -38,14 +39,17 @@ export async function loseStore(
   });
 }
 
-/** A copy of what the manager keeps, made while it stands still. */
+/** Copies the data folder of a stopped manager; resolves to the path of the copy. */
 export async function copyData(manager: TestManager): Promise<string> {
   const copy = join(await temporaryFolder(), 'copy');
   await cp(manager.dataFolder, copy, { recursive: true });
   return copy;
 }
 
-/** Stops the manager, puts an old copy in the place of what it kept, and starts another one. */
+/**
+ * Stops the manager, replaces its data folder by a copy of {@link copyData}, runs `between`, and starts a manager on
+ * it.
+ */
 export async function restoreCopy(
   manager: TestManager,
   copy: string,

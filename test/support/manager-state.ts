@@ -3,21 +3,22 @@ import { type Checkout, checkoutOf } from './checkout.ts';
 import type { TestRepository } from './git.ts';
 import type { TestManager } from './manager.ts';
 
-/** Every record, with its ids. */
+/** The records of all apps and device groups by name, with their ids. */
 export interface Records {
   apps: Record<string, unknown>;
   groups: Record<string, unknown>;
 }
 
-/** All that a request can leave a trace in: commits, checkout, and every record with its ids. */
+/** Everything that a request can change: commits, checkout, and every record with its ids. */
 export type ManagerState = Checkout & Records;
 
-/** Looks at everything. A head names all the commits before it, so no commit can hide. */
+/** Reads this state. The commit of the head stands for all commits before it. */
 export async function managerState(manager: TestManager): Promise<ManagerState> {
   const [checkout, records] = await Promise.all([checkoutOf(manager.repository), recordsOf(manager)]);
   return { ...checkout, ...records };
 }
 
+/** Reads all records through the API. */
 export async function recordsOf(manager: TestManager): Promise<Records> {
   const [apps, groups] = await Promise.all([
     recordsAt(manager, '/api/v2/apps', 'apps'),
@@ -34,7 +35,7 @@ async function recordsAt(manager: TestManager, path: string, list: string): Prom
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** Runs `act` and expects that it left no trace: no commit, no id, no byte in the checkout. */
+/** Runs `act` and expects that it changed no commit, no record, no id and no byte of the checkout. */
 export async function expectNothingWritten<T>(manager: TestManager, act: () => Promise<T>): Promise<T> {
   const before = await managerState(manager);
   const result = await act();
@@ -42,7 +43,7 @@ export async function expectNothingWritten<T>(manager: TestManager, act: () => P
   return result;
 }
 
-/** Sends a request that is refused with this status, and expects that it left no trace. */
+/** Sends a request and expects that it is refused with this status and has changed nothing. */
 export async function expectRefused<R extends { status: number }>(
   manager: TestManager,
   status: number,
@@ -53,9 +54,10 @@ export async function expectRefused<R extends { status: number }>(
   return reply;
 }
 
-/** A commit as `git log` tells it. */
+/** A commit as `git log` shows it. */
 export interface LoggedCommit {
   id: string;
+  /** `name <address>`, as is `committer`. */
   author: string;
   committer: string;
   subject: string;
@@ -64,6 +66,7 @@ export interface LoggedCommit {
   files: string[];
 }
 
+/** The commit of `HEAD`. */
 export async function lastCommit({ git }: TestRepository): Promise<LoggedCommit> {
   const format = '%H%n%an <%ae>%n%cn <%ce>%n%s%n%(trailers:only,unfold)';
   const [id = '', author = '', committer = '', subject = '', ...trailers] = (
@@ -83,12 +86,13 @@ export async function lastCommit({ git }: TestRepository): Promise<LoggedCommit>
   };
 }
 
-/** Lines that a commit took away and put in, without those that stayed: `-a`, `+b`. */
+/** The lines of a file that the last commit removed and added: `-a`, `+b`. */
 export async function changedLines({ git }: TestRepository, path: string): Promise<string[]> {
   const text = await git('diff', '--unified=0', 'HEAD~1', 'HEAD', '--', path);
   return text.split('\n').filter((line) => /^[+-]/.test(line) && !/^(---|\+\+\+) /.test(line));
 }
 
+/** The number of commits in the history of `HEAD`. */
 export async function commitCount({ git }: TestRepository): Promise<number> {
   return Number(await git('rev-list', '--count', 'HEAD'));
 }

@@ -9,64 +9,71 @@ import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';
 import { type Reply, replyOf } from './reply.ts';
 
+/** The administrator's account of every manager that these functions start. */
 export const USER = 'operator';
 export const PASSWORD = 'correct horse';
+/** The `Authorization` header of that account. */
 export const AUTHORIZATION = `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`;
 
-/** Parts of a request that a test sets; credentials are those of the administrator unless given. */
+/** The parts of a request besides method and path. */
 interface RequestOptions {
+  /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent byte for byte instead of `body`. */
   raw?: string | Uint8Array;
   headers?: Record<string, string>;
-  /** null: no credentials. */
+  /** The `Authorization` header; that of the administrator by default, and none if null. */
   authorization?: string | null;
 }
 
-/** A manager in this process: a real server on a free port, a real repository and a real database. */
+/** A manager in this process: a real server on a free port, with a real repository and a real database. */
 export interface TestManager {
   service: Service;
   repository: TestRepository;
+  /** Its `DATA_DIR`. */
   dataFolder: string;
-  /** What it logged, line by line. */
+  /** The lines of its log so far, parsed. */
   log: Record<string, unknown>[];
   request(method: string, path: string, options?: RequestOptions): Promise<Reply>;
   get(path: string, options?: RequestOptions): Promise<Reply>;
   post(path: string, body?: unknown, options?: RequestOptions): Promise<Reply>;
   put(path: string, body?: unknown, options?: RequestOptions): Promise<Reply>;
   delete(path: string, options?: RequestOptions): Promise<Reply>;
-  /** Has the manager look at the branch, and waits until it has. */
+  /** Runs a pass by `POST /api/v2/reconcile` and waits for it; resolves to the status after it. */
   reconcile(): Promise<Reply>;
-  /** Stops this manager and starts another one on the same folders. */
+  /** Stops this manager and starts another one on the same repository and data folder, with these settings changed. */
   restart(settings?: Record<string, string>): Promise<TestManager>;
   stop(): Promise<void>;
 }
 
-/** What a test can put in place before a manager starts. */
+/** How a manager is started. */
 export interface ManagerOptions {
-  /** Files of the first commit, below `desired-state/`; no commit where there are none. */
+  /** Files of a first commit, with paths below `desired-state/`; without files there is no commit. */
   files?: Readonly<Record<string, string>>;
+  /** Settings by name, besides those that lead to the repository, the data folder and a free port; polling is off. */
   settings?: Readonly<Record<string, string>>;
-  /** What is logged; everything unless given, also each request that only reads. */
+  /** The lowest level that is logged; `trace` by default. */
   logLevel?: string;
+  /** A new one by default. */
   repository?: TestRepository;
+  /** A new one by default. */
   dataFolder?: string;
-  /** The machine's, unless given. */
+  /** That of this machine by default. */
   clock?: Clock;
-  /** Unix milliseconds; only this part of the clock. */
+  /** The wall clock alone, in Unix milliseconds. */
   now?: () => number;
-  /** Where programs are looked for; as for these tests, unless given. */
+  /** The search path for git and ssh; that of the tests by default. */
   path?: string;
-  /** Tells the manager to stop while it still starts, as a signal does. */
+  /** Stops the manager while it still starts, as a signal does. */
   stopping?: AbortSignal;
-  /** Takes what ends the manager and removes its folders; without it, that happens when the test is over. */
+  /** Registers what stops the manager and removes its folders; by default, that happens when the test is over. */
   whenDone?: WhenDone;
 }
 
 /** The clock of this machine. */
 export const REAL_CLOCK: Clock = { now: Date.now, elapsed: () => performance.now() };
 
-/** Starts a manager that stops when the test is over. */
+/** Starts a manager, which stops when the test is over. Rejects if the settings are wrong or the start fails. */
 export async function startManager(options: ManagerOptions = {}): Promise<TestManager> {
   const { whenDone = onTestFinished, clock = { ...REAL_CLOCK, now: options.now ?? Date.now } } = options;
   const repository = options.repository ?? (await testRepository(whenDone));
@@ -138,7 +145,7 @@ function settingsOf(
   return result.config;
 }
 
-/** Sends requests to the manager at this address. */
+/** A function that sends requests to the manager at this address, such as `http://127.0.0.1:8080`. */
 export function requester(address: string): TestManager['request'] {
   return async (method, path, { body, raw, headers = {}, authorization = AUTHORIZATION } = {}) => {
     const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
@@ -156,7 +163,7 @@ export function requester(address: string): TestManager['request'] {
   };
 }
 
-/** A small fleet that many tests begin with. */
+/** A fleet for `files` of {@link ManagerOptions}: two apps, of which one is stopped, and a group of both. */
 export const SMALL_FLEET = {
   'apps/web.yaml': '# the web server\ncontainer_image: nginx:1.26\nstarting_ports: [80]\n',
   'apps/cron.yaml': 'container_image: cron:3\nrunning: false\n',

@@ -1,11 +1,12 @@
 /**
- * Keeps the test processes small: a fork takes as long as its process is large, and tests start tens of thousands of
- * processes. V8 alone collects late, since it does not count what SQLite keeps for the statements of closed databases.
+ * Runs before each test file: collects garbage between tests, which keeps the test process small. The time of a fork
+ * grows with the process, and tests start tens of thousands of processes. V8 itself collects late, since it does not
+ * count the memory that SQLite holds for statements of closed databases.
  */
 import { setImmediate } from 'node:timers/promises';
 import { afterEach } from 'vitest';
 
-/** Bytes that the process may grow between two collections. */
+/** Growth in bytes after which the next collection is due. */
 const GROWTH = 16 * 1024 * 1024;
 
 let afterCollection = process.memoryUsage.rss();

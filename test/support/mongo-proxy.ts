@@ -5,24 +5,25 @@ import { BSON, MongoClient } from 'mongodb';
 /** What the proxy does with one command. */
 export type Verdict =
   | 'pass'
-  /** The connection breaks, and the server never sees the command. */
+  /** Breaks the connection before the server gets the command. */
   | 'cut-before'
-  /** The server carries it out, and the connection breaks instead of the reply. */
+  /** Breaks the connection after the server has carried out the command, in the place of its reply. */
   | 'cut-after'
-  /** The server carries it out, and nothing more comes. */
+  /** Keeps back the reply of the server, which has carried out the command. */
   | 'hang'
-  /** It goes on a little later. */
+  /** Passes the command on after 50 ms. */
   | 'delay'
-  /** The reply of a server that is no primary any more, which did nothing. */
+  /** Replies as a server that is not the primary; the server does not get the command. */
   | 'not-primary'
-  /** The reply of a server that stepped down in the middle: it may have happened, and here it has. */
+  /** Replies as a server that stepped down during the command, which the server has carried out. */
   | 'stepped-down';
 
-/** Judges a command by its name and its place among those of that name, counted from 1. */
+/** Decides about a command by its name; `count` is its number among the commands of that name, from 1. */
 export type Judge = (command: string, count: number) => Verdict;
 
 const OP_MSG = 2013;
 const HEADER = 16;
+/** Milliseconds. */
 const DELAY = 50;
 
 const NOT_PRIMARY = { ok: 0, code: 10_107, codeName: 'NotWritablePrimary', errmsg: 'not primary' };
@@ -38,7 +39,7 @@ interface Address {
   port: number;
 }
 
-/** The primary of a replica set, and of others the first server of the URI. */
+/** The primary of a replica set; of other deployments, the first server of the URI. */
 async function primaryOf(uri: string): Promise<Address> {
   const client = new MongoClient(uri);
   try {
@@ -54,7 +55,7 @@ async function primaryOf(uri: string): Promise<Address> {
   }
 }
 
-/** A TCP proxy between driver and server that reads the commands on their way. */
+/** A TCP proxy between the driver and a MongoDB server that can disturb single commands. */
 export class MongoProxy {
   readonly #server: Server;
   readonly #target: Address;
@@ -68,7 +69,7 @@ export class MongoProxy {
     this.#target = target;
   }
 
-  /** Stands before the server that takes writes. */
+  /** Starts a proxy in front of the server at this URI that accepts writes. */
   static async start(uri: string): Promise<MongoProxy> {
     const target = await primaryOf(uri);
     const server = createServer().listen(0, '127.0.0.1');
@@ -83,13 +84,13 @@ export class MongoProxy {
     return `mongodb://127.0.0.1:${port}/?directConnection=true`;
   }
 
-  /** Judges every command from now on. */
+  /** Has `judge` decide about every command from now on; its counts begin at 1. */
   judge(judge: Judge): void {
     this.#counts.clear();
     this.#judge = judge;
   }
 
-  /** Breaks every connection, and every new one. */
+  /** Breaks all connections, and refuses new ones until `comeBack`. */
   goAway(): void {
     this.#isOpen = false;
     this.closeAll();
@@ -99,6 +100,7 @@ export class MongoProxy {
     this.#isOpen = true;
   }
 
+  /** Breaks all connections; new ones are accepted. */
   closeAll(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -121,11 +123,11 @@ export class MongoProxy {
         for (const other of both) other.destroy();
       });
     }
-    /** What to do with the reply that comes next, and which request it answers. */
+    /** The verdict on the request whose reply comes next. */
     let next: { verdict: Verdict; request: Buffer } | null = null;
-    let turn = Promise.resolve();
+    let previous = Promise.resolve();
     onMessages(client, (message) => {
-      turn = turn.then(async () => {
+      previous = previous.then(async () => {
         const verdict = this.#verdictOn(message);
         if (verdict === 'cut-before') return void client.destroy();
         if (verdict === 'not-primary') return void client.write(reply(message, NOT_PRIMARY));
@@ -151,7 +153,7 @@ export class MongoProxy {
   }
 }
 
-/** Cuts the stream into messages of the wire protocol; the first four bytes of each are its length. */
+/** Splits the stream into messages of the wire protocol, whose first four bytes are their length. */
 function onMessages(socket: Socket, take: (message: Buffer) => void): void {
   let buffer = Buffer.alloc(0);
   socket.on('data', (chunk: Buffer) => {
@@ -164,13 +166,14 @@ function onMessages(socket: Socket, take: (message: Buffer) => void): void {
   });
 }
 
-/** The name of the command, which is the first key of its body; null for what is none. */
+/** The name of the command in a message, which is the first key of its body; null if it has none. */
 function commandOf(message: Buffer): string | null {
   if (message.readInt32LE(12) !== OP_MSG) return null;
   const body = message.subarray(HEADER + 5, HEADER + 5 + message.readInt32LE(HEADER + 5));
   return Object.keys(BSON.deserialize(body))[0] ?? null;
 }
 
+/** The bytes of a reply to a request. */
 function reply(request: Buffer, body: Record<string, unknown>): Buffer {
   const document = BSON.serialize(body);
   const head = Buffer.alloc(HEADER + 5);

@@ -7,22 +7,30 @@ import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
 import { initRepository, repositoryAt, type TestRepository, testRepository } from './git.ts';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
 
-/** A bare repository that people push to, and one person's clone of it. */
+/** A bare repository, and the clone of a user who pushes to it. */
 export interface TestOrigin {
   /** Path of the bare repository. */
   url: string;
+  /** The bare repository; it has no work tree to commit in. */
   bare: TestRepository;
+  /** The user's clone. */
   person: TestRepository;
-  /** Commits in the person's clone and pushes; brings what others pushed first. Resolves to the commit. */
+  /**
+   * Moves the user's clone to the branch `main` of the origin, commits files there (null deletes one) and pushes them.
+   * Resolves to the commit.
+   */
   push(files: Readonly<Record<string, string | null>>, message?: string): Promise<string>;
-  /** Another person's clone. */
+  /** A clone of another user. */
   clone(): Promise<TestRepository>;
 }
 
-/** Goes to where others brought the branch, if it is there; one command, since each process that a test starts itself costs. */
+/**
+ * Moves the clone to the branch `main` of the origin, if there is one; one command, since starting processes is slow.
+ */
 const CATCH_UP =
   'test -z "$(git ls-remote origin refs/heads/main)" || { git fetch --quiet origin main && git reset --quiet --hard FETCH_HEAD; }';
 
+/** A new origin with a first commit of these files, if any, with paths below `desired-state/`. */
 export async function testOrigin(
   files: Readonly<Record<string, string>> = {},
   whenDone: WhenDone = onTestFinished,
@@ -30,7 +38,7 @@ export async function testOrigin(
   const url = join(await temporaryFolder(whenDone), 'fleet.git');
   const person = await testRepository(whenDone);
   await initRepository(url, true);
-  // A look after each push whether there is much to clean up, by a process of its own.
+  // Saves a process after each push that checks whether a clean-up is due.
   await appendFile(join(url, 'config'), '[receive]\n\tautogc = false\n');
   await appendFile(
     join(person.folder, '.git/config'),
@@ -51,7 +59,7 @@ export async function testOrigin(
   return { url, bare: repositoryAt(url), person, push, clone };
 }
 
-/** Leaves what a push to an empty repository would, which takes five processes. */
+/** Does what a first push to an empty repository does, without its five processes. */
 async function pushFirst(
   person: TestRepository,
   url: string,
@@ -62,9 +70,10 @@ async function pushFirst(
   await writeFile(join(url, 'refs/heads/main'), `${id}\n`);
 }
 
+/** Milliseconds. */
 const LIMIT = { total: 20_000, silence: 20_000 };
 
-/** How the branch `main` of an origin is followed without a manager. */
+/** Options for `openRemote` that follow `desired-state` on the branch `main` of an origin without credentials. */
 export function remoteOptions(url: string, dataFolder: string, path = process.env['PATH']): RemoteOptions {
   return {
     dataFolder,
@@ -86,7 +95,9 @@ export function remoteOptions(url: string, dataFolder: string, path = process.en
   };
 }
 
-/** A manager that follows an origin; polls only when a test asks for it. */
+/**
+ * Starts a manager that follows an origin by `GIT_REMOTE`. Its `repository` is the user's clone, and it does not poll.
+ */
 export function startFollower(
   origin: Pick<TestOrigin, 'url' | 'person'>,
   options: Omit<ManagerOptions, 'repository' | 'files'> = {},

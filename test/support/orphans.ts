@@ -1,23 +1,24 @@
 import { readdir, readlink } from 'node:fs/promises';
 import { expect } from 'vitest';
 
-/** Processes that work in these folders; none but on Linux. */
+/** The ids of the processes whose working directory is in one of these folders; none if this is not Linux. */
 async function workersIn(folders: readonly string[]): Promise<number[]> {
   const ids = (await readdir('/proc').catch(() => [])).map(Number).filter(Number.isInteger);
-  const places = await Promise.all(ids.map(async (id) => ({ id, folder: await folderOf(id) })));
+  const processes = await Promise.all(ids.map(async (id) => ({ id, folder: await folderOf(id) })));
   const isBelow = (folder: string): boolean =>
     folders.some((one) => folder === one || folder.startsWith(`${one}/`));
-  return places.filter(({ folder }) => isBelow(folder)).map(({ id }) => id);
+  return processes.filter(({ folder }) => isBelow(folder)).map(({ id }) => id);
 }
 
-/** Where a process is; empty for one that has ended, also where nobody has asked for its code. */
+/** The working directory of a process; empty if it has ended, even as a zombie. */
 function folderOf(id: number): Promise<string> {
   return readlink(`/proc/${id}/cwd`).catch(() => '');
 }
 
 /**
- * A push is a group of processes of its own, which outlives a manager that is killed: what it brings can arrive when the next one has
- * begun. To be called between the two; what it resolves to resolves when all that was at work then is over.
+ * Finds the processes that a killed manager left in these folders; call it before the next manager starts. Resolves to
+ * a function that waits until they have ended. A push has its own process group and outlives a killed manager, so its
+ * refs can arrive after the next manager has started.
  */
 export async function orphanedProcesses(...folders: string[]): Promise<() => Promise<void>> {
   const left = await workersIn(folders);

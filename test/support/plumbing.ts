@@ -5,24 +5,26 @@ import { dirname, join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { type TestRepository, USER_ENVIRONMENT } from './git.ts';
 
-/** One entry of a tree, as raw as git stores it: nothing is checked. */
+/** One entry of a tree, with the bytes that git stores. Nothing is checked. */
 export interface RawEntry {
   mode: string;
   name: string | Buffer;
   id: string;
 }
 
-/** Makes objects that no git command would make, byte for byte. */
+/** Writes git objects that git's own commands would refuse to make. All functions are synchronous. */
 export interface Plumbing {
+  /** Writes a blob; returns its id. */
   blob(content: string | Buffer): string;
-  /** Entries stand in the order in which they are given. */
+  /** Writes a tree with these entries in the given order; returns its id. */
   tree(entries: readonly RawEntry[]): string;
-  /** The entries of a tree that is there. */
+  /** The entries of an existing tree, such as `main:desired-state`. */
   entriesOf(expression: string): RawEntry[];
-  /** Moves the branch `main` to a new commit of a tree; index and files stay as they are. */
+  /** Moves `main` to a new commit with this tree and returns the commit; index and work tree stay as they are. */
   publish(tree: string, message?: string): string;
 }
 
+/** The plumbing of a repository with SHA-1 ids. */
 export function plumbingOf({ folder }: TestRepository): Plumbing {
   const run = (args: string[]): Buffer =>
     execFileSync('git', args, {
@@ -60,7 +62,7 @@ export function plumbingOf({ folder }: TestRepository): Plumbing {
   };
 }
 
-/** Writes a loose object as git does, without a process of git for each of a thousand folders. */
+/** Writes a loose object without starting git, since some tests make thousands. Returns its id. */
 function writeObject(objects: string, type: 'blob' | 'tree', content: Buffer): string {
   const bytes = Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content]);
   const id = createHash('sha1').update(bytes).digest('hex');

@@ -4,31 +4,33 @@ import { PASSWORD, requester, USER } from './manager.ts';
 import { killGroup, PROJECT, startProcess, type TestProcess } from './project.ts';
 import type { Reply } from './reply.ts';
 
-/** The built program in a process of its own, which can die. */
+/** The built program in a process of its own, which can be killed. */
 export interface ProcessManager {
   process: TestProcess;
+  /** Base URL of its API. */
   address: string;
-  /** Rejects when the process dies before it has answered. */
+  /** Sends a request as the administrator. Rejects if the process dies before it has answered. */
   request(method: string, path: string, body?: unknown): Promise<Reply>;
-  /** Resolves to true when a revision is applied, to false when the process dies before. */
+  /** Waits until a revision is applied; resolves to false if the process dies first. */
   isReady(): Promise<boolean>;
-  /** Ends the process at once, and every git that it started but those that talk to another repository or clean up. */
+  /** Kills the process and its git processes, except pushes, fetches and clean-ups, which have their own groups. */
   kill(): Promise<void>;
-  /** Ends it as an operator does; resolves to its exit code. */
+  /** Stops it by SIGTERM; resolves to its exit code. */
   stop(): Promise<number | null>;
 }
 
 export interface ProcessOptions {
   repository: { folder: string };
   dataFolder: string;
+  /** Settings besides those of `startManager`. */
   env?: Record<string, string>;
-  /** A command that runs the program: `[strace, -f]`. */
+  /** A command that runs the program: `['strace', '-f']`. */
   wrapper?: readonly string[];
-  /** Who runs it; whoever runs the tests, unless given. */
+  /** The user that runs it; that of the tests by default. */
   user?: { uid: number; gid: number };
 }
 
-/** Starts the program; what is written to its log is in `output()`. */
+/** Starts the program and does not wait for it; its log is in `output()`. */
 export function spawnManager({
   repository,
   dataFolder,
@@ -53,7 +55,7 @@ export function spawnManager({
   });
 }
 
-/** Starts the program and waits until it listens; null when it died before. */
+/** Starts the program and waits until it listens; resolves to null if it dies first. */
 export async function tryStart(options: ProcessOptions): Promise<ProcessManager | null> {
   const child = spawnManager(options);
   const address = await child.waitFor(/"address":"([^"]+)"/).then(
@@ -63,7 +65,7 @@ export async function tryStart(options: ProcessOptions): Promise<ProcessManager 
   return address === null ? null : managerOf(child, address);
 }
 
-/** Starts the program and waits until it is ready; rejects with its output when it does not come to listen. */
+/** Starts the program and waits until a revision is applied; rejects with its output if it dies first. */
 export async function startProcessManager(options: ProcessOptions): Promise<ProcessManager> {
   const child = spawnManager(options);
   const [, address = ''] = await child.waitFor(/"address":"([^"]+)"/);

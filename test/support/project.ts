@@ -10,12 +10,12 @@ import { type Output, outputOf } from './output.ts';
 
 const execute = promisify(execFile);
 
-/** The top of this project. */
+/** Path of this project's folder, without a slash at the end. */
 export const PROJECT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
 /**
- * A clone of this project as a newcomer has it, with one commit of what lies here now. What `npm ci` would install is
- * linked in, and so is what it would build, so that a test needs no registry.
+ * A new repository with this project's present files in one commit, also those that are not committed here. It has
+ * `node_modules` as a link and a copy of `dist`, so that a test needs neither a registry nor a build.
  */
 export async function cloneProject(): Promise<TestRepository> {
   const folder = await temporaryFolder();
@@ -35,12 +35,12 @@ export async function cloneProject(): Promise<TestRepository> {
   return repository;
 }
 
-/** A process that was started for a test, and what it has written so far. */
+/** A process of a test. */
 export interface TestProcess extends Output {
   child: ChildProcess;
 }
 
-/** Starts a process that ends when the test is over. */
+/** Starts a process in its own process group, which is killed when the test is over. `env` is its whole environment. */
 export function startProcess(
   command: string,
   args: readonly string[],
@@ -55,7 +55,7 @@ export function startProcess(
   return { child, ...output };
 }
 
-/** Ends a process with its whole group: npm starts a shell, which starts the program. One that has just ended is no error. */
+/** Kills a process group by its leader: npm starts a shell, which starts the program. It may have ended already. */
 export function killGroup(leader: number | undefined): void {
   try {
     if (leader !== undefined) process.kill(-leader, 'SIGKILL');

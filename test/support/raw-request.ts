@@ -2,21 +2,21 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { AUTHORIZATION, type TestManager } from './manager.ts';
 import { type Reply, replyOf } from './reply.ts';
 
-/** What a client says that sends JSON. */
+/** The header of a client that sends JSON. */
 export const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** A request as it goes over the wire: nothing is added but credentials, and the target is sent as it is written. */
+/** A request that is sent as it is: only credentials and the length of the body are added. */
 export interface RawRequest {
   method?: string;
   /** The request target, byte for byte. */
   path: string;
   headers?: Record<string, string | string[]>;
   body?: string | Uint8Array | undefined;
-  /** null: no credentials. */
+  /** The `Authorization` header; that of the administrator by default, and none if null. */
   authorization?: string | null;
 }
 
-/** Sends what `fetch` would clean up first: odd targets and methods, no content type, any `Host` and `Origin`. */
+/** Sends a request that `fetch` would change or refuse: odd targets and methods, no content type, any `Host`. */
 export function sendRaw(manager: TestManager, request: RawRequest): Promise<Reply<IncomingHttpHeaders>> {
   const { method = 'GET', path, headers = {}, body, authorization = AUTHORIZATION } = request;
   const { hostname, port } = new URL(manager.service.address);

@@ -4,17 +4,22 @@ import { RECORD } from './lost-store.ts';
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
-/** The folder of a section of the record: of a folder of the repository, or of a folder and a branch. */
-export function sectionOf(place = 'desired-state', branch: string | null = null): string {
-  const line = branch === null ? place : `${place}:refs/heads/${branch}`;
+/**
+ * The name of a section of the record of ids, which is a folder in its tree: for a folder of the repository and, with
+ * `GIT_REMOTE`, a branch.
+ */
+export function sectionOf(folder = 'desired-state', branch: string | null = null): string {
+  const line = branch === null ? folder : `${folder}:refs/heads/${branch}`;
   return createHash('sha256').update(line).digest('hex').slice(0, 32);
 }
 
-/** All files of a folder in one go: each process that a test starts itself costs the most, and some poll with this. */
+/**
+ * Prints all files of a tree by one call of the shell, since starting processes is slow and some tests poll with this.
+ */
 const READ_ALL =
   '!read_all() { git ls-tree --format="%(objectname) %(path)" "$1" | git cat-file --batch="%(objectsize) %(rest)"; }; read_all';
 
-/** The files of a section of the record; without a name, that of a manager in a clone. Rejects where there is none. */
+/** The texts of a section of the record, by file name. Rejects if there is no such section. */
 export async function recordFiles(
   { git }: TestRepository,
   section = sectionOf(),
@@ -36,12 +41,12 @@ export async function recordFiles(
   return files;
 }
 
-/** Files as they stand in a section. */
+/** The same files, by their paths in the tree of the record. */
 export function inSection(files: Files, section = sectionOf()): Files {
   return Object.fromEntries(Object.entries(files).map(([name, text]) => [`${section}/${name}`, text]));
 }
 
-/** Puts files of anybody's making in the place of the record, as a push would. */
+/** Replaces the whole record by these files, as a push to its ref would; resolves to the commit. */
 export async function replaceRecord(repository: TestRepository, files: Files): Promise<string> {
   const other = await testRepository();
   const tip = await other.commit(files);
@@ -49,14 +54,14 @@ export async function replaceRecord(repository: TestRepository, files: Files): P
   return tip;
 }
 
-/** Changes what the section of a manager in a clone says of itself; nothing else is in the record then. */
+/** Changes fields of `meta.json` in the section of a manager in a clone, and drops all other sections. */
 export async function changeMeta(repository: TestRepository, changes: object): Promise<string> {
   const files = await recordFiles(repository);
   const meta = { ...JSON.parse(files['meta.json'] ?? ''), ...changes };
   return replaceRecord(repository, inSection({ ...files, 'meta.json': JSON.stringify(meta) }));
 }
 
-/** What tells the version of a section; an empty text where there is none. */
+/** An id that differs for each version of a section; an empty text if there is no such section. */
 export async function sectionVersion({ git }: TestRepository, section = sectionOf()): Promise<string> {
   const tip = await git('for-each-ref', '--format=%(objectname)', RECORD);
   return tip === '' ? '' : git('ls-tree', '--format=%(objectname)', tip, section);

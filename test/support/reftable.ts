@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { foundOrRequired, works } from './tools.ts';
 
-/** The option of `git init` and `git clone` for a repository that keeps its refs in tables. */
+/** The option of `git init` and `git clone` for a repository with its refs in tables (reftable). */
 export const REFTABLE = '--ref-format=reftable';
 
-/** Whether the git of this run can do that (2.45 and newer). */
+/** Whether git on the PATH supports this option (2.45 and newer). */
 export const HAS_REFTABLE = foundOrRequired('reftable', canInit());
 
 function canInit(): boolean {

@@ -1,9 +1,9 @@
-/** A reply, read to its end. */
+/** A reply whose body was read completely. */
 export interface Reply<H = Headers> {
   status: number;
   headers: H;
   text: string;
-  /** The body as JSON; undefined where it is none. */
+  /** The parsed body; undefined if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
   body: any;
 }

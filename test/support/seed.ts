@@ -1,6 +1,6 @@
 /**
- * Runs before each test file: with `HOLDFAST_TEST_SEED`, properties are tried on the examples of that seed, so that a run can be
- * done again. Without it every run tries others; that is how rare failures are found.
+ * Runs before each test file: `HOLDFAST_TEST_SEED` fixes the random examples of property tests, so that a run can be
+ * repeated. Without it, every run tries new examples, which finds rare failures in time.
  */
 import fc from 'fast-check';
 

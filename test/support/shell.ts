@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Reads commands of one argument per line. What a command writes goes to files, so that a process which it leaves behind
- * cannot write into the output of the next one. Prints the exit code when it has ended.
+ * Reads commands, one argument per line, runs them one after the other, and prints the exit code of each. Their output
+ * goes to files, so that a process which a command leaves behind cannot write into the output of the next one.
  */
 const SCRIPT = `
 while IFS= read -r output && IFS= read -r folder && IFS= read -r count; do
@@ -21,26 +21,27 @@ while IFS= read -r output && IFS= read -r folder && IFS= read -r count; do
   echo "$?"
 done`;
 
-/** As many shells as wait for work at most; more exist only while more commands run at once. */
+/** The number of idle shells that are kept; more exist only while more commands run at once. */
 const MAX_IDLE = 8;
 
-/** Runs one command at a time. */
+/** A shell that runs one command at a time. */
 interface Shell {
-  /** Resolves to the exit code. */
+  /** Writes the command's output to `OUTPUT.out` and `OUTPUT.err`; resolves to its exit code. */
   run(output: string, folder: string, command: readonly string[]): Promise<number>;
   isRunning(): boolean;
   end(): void;
 }
 
 /**
- * Runs a program to its end; resolves to its standard output. Rejects with an error that has `code`, `stdout` and `stderr`
- * if the exit code is not 0. Neither the arguments nor the folder may hold line breaks.
+ * Runs a program in a folder and waits for its end; resolves to its standard output. Rejects with an error that has
+ * `code`, `stdout` and `stderr` if the exit code is not 0. Neither folder nor arguments may contain line breaks.
  */
 export type RunProgram = (folder: string, command: readonly string[]) => Promise<string>;
 
 /**
- * Runs programs from shells, which are small processes that stay: a test process has hundreds of megabytes, so that a
- * fork of it takes milliseconds, and tests run thousands of programs. A shell ends with the process that started it.
+ * Returns a function that runs programs from a few long-lived shells. The test process has hundreds of megabytes, so a
+ * fork of it takes milliseconds, and tests run thousands of programs; shells are small. A shell ends with the test
+ * process.
  */
 export function createShells(env: NodeJS.ProcessEnv): RunProgram {
   let idle: Shell[] = [];
@@ -93,14 +94,14 @@ function startShell(env: NodeJS.ProcessEnv): Shell {
   };
 }
 
-/** Rejects when the process could not be started, or has ended. */
+/** Rejects once the process could not be started, or has ended. */
 function whenEnded(child: ChildProcess): Promise<never> {
   return new Promise((_, reject) => {
     child.on('error', reject).on('exit', () => reject(new Error('a shell that runs programs has ended')));
   });
 }
 
-/** The shell prints the code at once, so that it comes in one piece. */
+/** Resolves to the exit code that the shell prints next; it is so short that it arrives in one chunk. */
 function readCode(stream: NodeJS.ReadableStream): Promise<number> {
   return new Promise((resolve) => stream.once('data', (line: Buffer) => resolve(Number(line.toString()))));
 }

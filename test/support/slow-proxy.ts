@@ -2,16 +2,16 @@ import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
-/** A line that can become slow: passes bytes on to a port of this machine. */
+/** A TCP proxy in front of a server on this machine, whose connections can be made slow. */
 export interface SlowProxy {
   port: number;
-  /** One byte a second from now on, in each direction; or as they come again. */
+  /** Limits each direction of each connection to one byte a second from now on, or lifts the limit. */
   slowDown(isSlow: boolean): void;
-  /** Connections so far. */
+  /** The number of connections so far. */
   count(): number;
 }
 
-/** In front of a server of this machine, until the test is over. */
+/** Starts a proxy in front of the port `target` of 127.0.0.1; it stops when the test is over. */
 export async function slowProxy(target: number): Promise<SlowProxy> {
   const line = { isSlow: false, isOver: false, count: 0 };
   const sockets = new Set<Socket>();
@@ -19,7 +19,7 @@ export async function slowProxy(target: number): Promise<SlowProxy> {
     try {
       for await (const chunk of from as AsyncIterable<Buffer>) await pass(chunk, to, line);
     } catch {
-      // One of both has hung up.
+      // One side has closed the connection.
     }
     to.end();
   };

@@ -4,21 +4,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryFolder } from './folder.ts';
 import type { TestRepository } from './git.ts';
 
-/** A stand-in for ssh: runs on this machine what it was to run on another one, after whatever a test has it do before. */
+/** An origin behind a program called `ssh`, which runs the remote command on this machine and can be made to fail. */
 export interface SshOrigin {
-  /** The address of the repository. */
+  /** The address of the repository, for `GIT_REMOTE`. */
   url: string;
-  /** The search path with the stand-in in front. */
+  /** A search path that finds this `ssh` first, for the manager. */
   path: string;
-  /** Shell text that runs before git does; "$command" is what was asked for. Empty for nothing. */
+  /**
+   * Sets a shell script that every later call runs first; `$command` is the remote command. An empty script ends it.
+   */
   behave(script: string): Promise<void>;
   /** Process ids of all calls so far. */
   calls(): Promise<number[]>;
-  /** How many of them were fetches. */
+  /** The number of fetches among these calls. */
   fetches(): Promise<number>;
 }
 
-/** For a bare repository at `bare`. */
+/** Makes such an origin of the bare repository at this path. */
 export async function serveSsh(bare: string): Promise<SshOrigin> {
   const folder = await temporaryFolder();
   const [behaviour, calls] = [join(folder, 'behaviour'), join(folder, 'calls')];
@@ -40,7 +42,7 @@ exec sh -c "$command"
   };
 }
 
-/** Whether any of these processes is alive. */
+/** Whether any of these processes still runs. */
 export function areAlive(ids: readonly number[]): boolean {
   return ids.some((id) => {
     try {
@@ -52,12 +54,12 @@ export function areAlive(ids: readonly number[]): boolean {
   });
 }
 
-/** What keeps an ssh talking for ever, and never gets to git. */
+/** A script for `behave`: prints messages for ever and never runs git. */
 export const ENDLESS_MESSAGES = 'while :; do echo waiting >&2; sleep 0.3; done\n';
-/** What takes the connection and says nothing. */
+/** A script for `behave`: accepts the connection and sends nothing. */
 export const SILENCE = 'exec sleep 600\n';
 
-/** Resolves when the first record of ids is at origin, after which nothing is sent there unasked. */
+/** Waits until the first record of ids is at origin. After that, the manager pushes only if something changes. */
 export async function firstRecord({ bare }: { bare: TestRepository }): Promise<void> {
   while ((await bare.git('for-each-ref', 'refs/holdfast/ids')) === '') await sleep(50);
 }

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
 
 /**
- * One manager for all tests of a `describe` block, started before the first and ended after the last. For rows that
- * do not disturb each other. `prepare` runs once the manager is there.
+ * Starts one manager for all tests of the `describe` block that calls this, and returns a function that returns it. It
+ * stops after the last test. For rows that do not disturb each other. `prepare` runs once the manager has started.
  */
 export function suiteManager(
   options: Omit<ManagerOptions, 'whenDone'> = {},
@@ -19,7 +19,7 @@ export function suiteManager(
     for (const one of ends.splice(0).reverse()) await one();
   };
   beforeAll(start);
-  // What a failed try has changed could let the next one pass.
+  // A retry gets a new manager, since changes of the failed try could let it pass.
   beforeEach(async ({ task }) => {
     if ((task.result?.retryCount ?? 0) === 0) return;
     await end();

@@ -1,6 +1,6 @@
 import type { TestManager } from './manager.ts';
 
-/** What `/info` tells a device. */
+/** The body of a reply of `/info`. */
 export interface Info {
   device_group_id: number;
   prune_id: number;
@@ -9,22 +9,22 @@ export interface Info {
 }
 
 /**
- * A device of one group, as workers are: it acts on an object only when its id is greater than the one it saw last,
- * and never forgets an id.
+ * A model of the worker on a device of one group: it acts on an object only if its id is greater than the last one that
+ * it saw of that name, and never forgets an id.
  */
 export class Worker {
   readonly #group: string;
   readonly #seen = new Map<string, number>();
-  /** Contents of the containers that run, by app. */
+  /** The running containers: by app, what they were made from. */
   readonly containers = new Map<string, string>();
-  /** What it did since `actions` was emptied last: `start web`, `restart web`, `stop web`, `prune`. */
+  /** What it did since a test last emptied this list: `start web`, `restart web`, `stop web`, `prune`. */
   actions: string[] = [];
 
   constructor(group = 'edge') {
     this.#group = group;
   }
 
-  /** Asks a manager and does what it says; resolves to the reply. */
+  /** Requests `/info` and follows the reply, to which it resolves. Rejects if the status is not 200. */
   async poll(manager: TestManager): Promise<Info> {
     const { status, body, text } = await manager.get(`/api/v2/device_groups/${this.#group}/info`);
     if (status !== 200) throw new Error(`the device got ${status}: ${text}`);
@@ -32,6 +32,7 @@ export class Worker {
     return body;
   }
 
+  /** Acts on a reply. */
   follow(info: Info): void {
     const isNewList = this.#isNew('group', info.device_group_id);
     if (isNewList) for (const name of this.containers.keys()) this.#stopUnlessIn(info, name);
@@ -39,7 +40,7 @@ export class Worker {
     if (this.#isNew('prune', info.prune_id)) this.actions.push('prune');
   }
 
-  /** Whether its containers are what the reply says. */
+  /** Whether its containers are those of the reply. */
   agreesWith(info: Info): boolean {
     const wanted = info.apps.map((app) => `${app.app_name} ${contentOf(app)}`).sort();
     const running = Array.from(this.containers, ([name, content]) => `${name} ${content}`).sort();
@@ -68,7 +69,7 @@ export class Worker {
   }
 }
 
-/** What a container is made from: everything but the ids. */
+/** What a container is made from: all fields of its app except the ids. */
 export function contentOf({ app_id: _, _id: __, ...content }: Info['apps'][number]): string {
   return JSON.stringify(content);
 }

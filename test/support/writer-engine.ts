@@ -8,18 +8,20 @@ import type { Store } from '../../src/store/store.ts';
 import { buildEngine, type Engine, type EngineOptions, wrap } from './engine.ts';
 import { DEFAULTS } from './fleet.ts';
 
+/** A request of a user, as the writer needs it. */
 export const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r', ifMatch: null };
+/** The file of the app `web`, below `desired-state/`. */
 export const WEB = 'apps/web.yaml';
 const FILES = { [WEB]: 'container_image: web:1\n', 'apps/cron.yaml': 'container_image: cron:1\n' };
 
 /** An engine with a writer. */
 export interface WriterEngine extends Engine {
   writer: Writer;
-  /** How many drafts each call of `publish` had. */
+  /** The number of drafts of each call of `publish` so far. */
   published: number[];
 }
 
-/** What happens beside the writes. */
+/** What happens while the writer works: hooks around `publish`, and methods that replace those of its dependencies. */
 export interface WriterEngineOptions extends EngineOptions {
   /** Runs before every publish. */
   beforePublish?: (engine: Engine) => Promise<unknown>;
@@ -27,12 +29,14 @@ export interface WriterEngineOptions extends EngineOptions {
   afterPublish?: (engine: Engine) => Promise<unknown>;
   reconciler?: (engine: Engine) => Partial<Reconciler>;
   reader?: (engine: Engine) => Partial<Reader>;
-  /** Milliseconds; long, where a test does not say. */
+  /** Milliseconds that a write waits to be applied; a minute by default. */
   waitLimit?: number;
   store?: (engine: Engine) => Partial<Store>;
 }
 
-/** Builds the parts, and reads the first revision. Everything is closed when the test is over. */
+/**
+ * Builds an engine with a writer and the apps `web` and `cron`, and applies them. It is closed when the test is over.
+ */
 export async function buildWriterEngine(moments: WriterEngineOptions = {}): Promise<WriterEngine> {
   const engine = await buildEngine({ files: FILES, ...moments });
   const { source, store, reconciler } = engine;
@@ -59,11 +63,12 @@ export async function buildWriterEngine(moments: WriterEngineOptions = {}): Prom
   return { ...engine, writer, published };
 }
 
+/** A write that sets the image of an app to `name:tag`. */
 export function setImage(name: string, tag: string): Write {
   return { kind: 'app', op: 'change', name, fields: { container_image: `${name}:${tag}` } };
 }
 
-/** Why something was refused. */
+/** Resolves to the `HoldfastError` of a promise that must reject with one. */
 export function failure(promise: Promise<unknown>): Promise<HoldfastError> {
   return promise.then(
     () => Promise.reject(new Error('it was not refused')),

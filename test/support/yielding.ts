@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { vi } from 'vitest';
 
 /**
- * Runs a work on a clock that goes on by a millisecond with each look at it. Long work gives way when some milliseconds
- * have passed: so it does after as many steps on any machine, also on one that would be done before.
+ * Runs `work` while each call of `performance.now()` returns a millisecond more than the last one. Long work yields
+ * after some milliseconds, so here it yields after the same number of steps on every machine, however fast.
  */
 export async function onTickingClock<T>(work: () => Promise<T>): Promise<T> {
   let now = performance.now();
@@ -18,19 +18,19 @@ export async function onTickingClock<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Counts how often others got their turn while a work was under way, on a clock that ticks. */
+/** Counts how often `work` lets other tasks of the event loop run, on the clock of {@link onTickingClock}. */
 export async function yieldsDuring(work: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
+  let yields = 0;
   let isOver = false;
   const count = async (): Promise<void> => {
     while (!isOver) {
       await setImmediate();
-      turns += 1;
+      yields += 1;
     }
   };
   const counted = count();
   await onTickingClock(work);
   isOver = true;
   await counted;
-  return turns;
+  return yields;
 }

@@ -59,7 +59,7 @@ const DAMAGES: Damage[] = [
   ],
   ['has no sections', async ({ repository }) => replaceRecord(repository, await recordFiles(repository))],
   [
-    'has a file in the place of its section',
+    'has a file in place of its section',
     ({ repository }) => replaceRecord(repository, { [sectionOf()]: 'x' }),
   ],
   ['names another folder', ({ repository }) => changeMeta(repository, { folder: 'other' })],
@@ -135,15 +135,15 @@ describe('a record that a newer version wrote', () => {
 /** The highest id that is read from a record. */
 const LIMIT = 2 ** 52;
 
-describe('a forged record whose numbers have reached their limit', () => {
+describe('a record whose numbers have reached their limit', () => {
   it.each<[string, (files: Record<string, string>) => Record<string, string>]>([
     ['the ids', (files) => mapFiles(files, (row) => row.with(2, LIMIT), { highest: LIMIT })],
     ['the sequence', (files) => mapFiles(files, (row) => row, { idSequence: LIMIT })],
-  ])('%s: writes go on, higher numbers are not recorded, and the status says so', async (_, forge) => {
+  ])('%s: writes go on, higher numbers are not recorded, and the status says so', async (_, raise) => {
     const [manager] = await startRecordedFleet();
     await manager.stop();
     const { repository } = manager;
-    await replaceRecord(repository, inSection(forge(await recordFiles(repository))));
+    await replaceRecord(repository, inSection(raise(await recordFiles(repository))));
     const next = await loseStore(manager);
     expect((await next.put(`${WEB}/update`, { container_image: 'changed:1' })).status).toBe(202);
     expect(await webId(next)).toBeLessThan(Number.MAX_SAFE_INTEGER);

@@ -49,7 +49,7 @@ describe('a record of ids that cannot be written', () => {
   });
 });
 
-describe('a symbolic ref in the place of the record of ids', () => {
+describe('a symbolic ref in place of the record of ids', () => {
   it('is replaced, and the branch that it names does not move', async () => {
     const [manager] = await startRecordedFleet();
     const { git } = manager.repository;

@@ -78,7 +78,7 @@ describe('a start that cannot use what a setting names', () => {
     }
   });
 
-  it('names the data folder if a folder stands in the place of its lock', async () => {
+  it('names the data folder if a folder stands in place of its lock', async () => {
     const { dataFolder, env } = await setUpFleet();
     await mkdir(join(dataFolder, 'manager.lock'), { recursive: true });
     await chmod(dataFolder, 0o700);

@@ -82,7 +82,7 @@ describe('a commit with many hostile files', () => {
   });
 });
 
-describe('a hostile file in the place of a valid one', () => {
+describe('a hostile file in place of a valid one', () => {
   const fleet = suiteManager({ files: SMALL_FLEET });
 
   it.each(BAD)(

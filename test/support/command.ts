@@ -19,9 +19,9 @@ export interface CommandEnvironment {
   env?: Readonly<Record<string, string | undefined>>;
   isTerminal?: boolean;
   hasColors?: boolean;
-  /** Called in the place of the server. */
+  /** Called instead of starting the server. */
   serve?: (config: Config) => Promise<0>;
-  /** Called in the place of the copy of a store. */
+  /** Called instead of copying a store. */
   copyStore?: CopyStore;
 }
 

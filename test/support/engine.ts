@@ -35,7 +35,7 @@ export interface EngineOptions {
   files?: Readonly<Record<string, string>>;
   /** Dependencies of the reconciler that differ from those of {@link testReconciler}. */
   settings?: Partial<Omit<ReconcilerDependencies, 'source' | 'store'>>;
-  /** Returns what the reconciler gets in the place of the store, such as a {@link wrap} with faults and waits. */
+  /** Returns what the reconciler gets in place of the store, such as a {@link wrap} with faults and waits. */
   wrapStore?: (store: Store) => Store;
   /** The origin that a pass fetches first; none by default. */
   origin?: SourceOrigin;

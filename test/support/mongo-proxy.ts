@@ -7,7 +7,7 @@ export type Verdict =
   | 'pass'
   /** Breaks the connection before the server gets the command. */
   | 'cut-before'
-  /** Breaks the connection after the server has carried out the command, in the place of its reply. */
+  /** Breaks the connection after the server has carried out the command, in place of its reply. */
   | 'cut-after'
   /** Keeps back the reply of the server, which has carried out the command. */
   | 'hang'

@@ -5,7 +5,7 @@ import type { Write } from '../../src/change/write.ts';
 import { runToEnd } from '../../src/desired/run-to-end.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import type { FileEdit } from '../../src/source/source.ts';
-import { appliedOf, DEFAULTS, type Files, placeOf, stateOf } from '../support/fleet.ts';
+import { appliedOf, DEFAULTS, type Files, stateOf, withoutMessage } from '../support/fleet.ts';
 
 const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };
 const RULES = { strict: false, at: 1_700_000_000_000 };
@@ -334,8 +334,8 @@ describe('drafting', () => {
     const write: Write = { kind: 'app', op: 'delete', name: 'cron' };
     const error = refusal(write, viewOf(DANGLING, VALID));
     expect(error.kind).toBe('conflict');
-    const problems = error.details['problems'] as Parameters<typeof placeOf>[0][];
-    expect(problems.map(placeOf)).toContain('device-groups/edge.yaml:1:1 app-retained');
+    const problems = error.details['problems'] as Parameters<typeof withoutMessage>[0][];
+    expect(problems.map(withoutMessage)).toContain('device-groups/edge.yaml:1:1 app-retained');
   });
 
   it('refuses an edit that makes a file too large to be read again', () => {

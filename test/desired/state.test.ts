@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { parseKey } from '../../src/desired/name.ts';
 import type { ParsedFile } from '../../src/desired/parse.ts';
 import { DesiredState, type FileChange } from '../../src/desired/state.ts';
-import { anyCommit, appOf, changesOf, type Files, placeOf, stateFile, stateOf } from '../support/fleet.ts';
+import {
+  anyCommit,
+  appOf,
+  changesOf,
+  type Files,
+  stateFile,
+  stateOf,
+  withoutMessage,
+} from '../support/fleet.ts';
 
 const A = 'container_image: web:1\n';
 const INVALID = 'container_image: [\n';
@@ -73,7 +81,7 @@ describe('DesiredState', () => {
       content: undefined,
       memberPositions: [],
     });
-    expect(state.problems().map(placeOf)).toEqual(['apps/a.yaml:2:1 yaml-syntax']);
+    expect(state.problems().map(withoutMessage)).toEqual(['apps/a.yaml:2:1 yaml-syntax']);
     expect(state.problemsOf('app', 'a')).toEqual(state.problems());
     expect(state.problemsOf('device_group', 'a')).toEqual([]);
   });
@@ -82,7 +90,7 @@ describe('DesiredState', () => {
     const state = stateOf({ 'notes.txt': 'x', 'apps/a b.yaml': A, 'README.md': 'x' });
     expect([state.isEmpty, [...state.keys()]]).toEqual([true, []]);
     expect([...state.files()].map(({ path }) => path).sort()).toEqual(['apps/a b.yaml', 'notes.txt']);
-    expect(state.problems().map((problem) => `${problem.severity} ${placeOf(problem)}`)).toEqual([
+    expect(state.problems().map((problem) => `${problem.severity} ${withoutMessage(problem)}`)).toEqual([
       'error apps/a b.yaml:1:1 name-invalid',
       'warning notes.txt:1:1 file-unexpected',
     ]);
@@ -95,7 +103,7 @@ describe('DesiredState', () => {
     state.trial().apply(changesOf({ 'apps/b.yaml': null, 'apps/c.yaml': null }));
     expect(state.problems()).toBe(before);
     state.apply(changesOf({ 'apps/b.yaml': A }));
-    expect(state.problems().map(placeOf)).toEqual(['notes.txt:1:1 file-unexpected']);
+    expect(state.problems().map(withoutMessage)).toEqual(['notes.txt:1:1 file-unexpected']);
   });
 
   it('lists the problems of a large folder in several steps, sorted by path', () => {
@@ -117,7 +125,7 @@ describe('DesiredState', () => {
       const state = stateOf(DUPLICATES);
       expect(state.app('a')).toMatchObject({ path: 'apps/a.yaml', content: undefined });
       expect(state.pathsOf('app', 'a')).toEqual(['apps/a.yaml', 'apps/a.yml', 'apps/x/a.yaml']);
-      expect(state.problems().map(placeOf)).toEqual([
+      expect(state.problems().map(withoutMessage)).toEqual([
         'apps/a.yaml:1:1 name-duplicate',
         'apps/a.yml:1:1 name-duplicate',
         'apps/a.yml:2:1 yaml-syntax',

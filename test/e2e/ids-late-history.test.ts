@@ -209,9 +209,9 @@ describe('a fleet that begins together with its manager', () => {
   });
 
   it('gets ids from 1 on for pushes to an empty origin, with a restart after each', async () => {
-    const { url, person, push } = await testOrigin();
+    const { url, user, push } = await testOrigin();
     const settings = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
-    let manager = await startManager({ repository: person, settings });
+    let manager = await startManager({ repository: user, settings });
     for (const [path, text] of Object.entries(SMALL_FLEET)) {
       await push({ [`desired-state/${path}`]: text });
       await manager.reconcile();
@@ -224,12 +224,12 @@ describe('a fleet that begins together with its manager', () => {
     ['with an empty origin', true],
     ['with an empty checkout', false],
   ])('gets ids from 1 on for concurrent requests to create apps %s', async (_where, isRemote) => {
-    const { url, person } = await testOrigin();
-    await mkdir(join(person.folder, 'desired-state'));
+    const { url, user } = await testOrigin();
+    await mkdir(join(user.folder, 'desired-state'));
     const settings: Record<string, string> = isRemote
       ? { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' }
       : {};
-    const manager = await startManager({ repository: person, settings });
+    const manager = await startManager({ repository: user, settings });
     const names = Array.from({ length: 5 }, (_, index) => `app-${index}`);
     await Promise.all(names.map((name) => manager.post(`/api/v2/apps/${name}`, { container_image: 'a' })));
     const { body } = await manager.post('/api/v2/device_groups/edge', { apps: names });

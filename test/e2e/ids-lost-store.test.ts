@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
+  commitAndApply,
   expectFollows,
   idsOf,
-  push,
   seededOf,
   startFleetWithHistory,
   WEB,
@@ -25,7 +25,7 @@ describe('a lost store whose record of ids is there', () => {
 
     const { floor } = await seededOf(next);
     expect(floor).toBeGreaterThan(Math.max(...Object.values(before)));
-    await push(next, { [WEB_FILE]: WEB_B });
+    await commitAndApply(next, { [WEB_FILE]: WEB_B });
     await next.post('/api/v2/apps/cron/restart');
     await next.post('/api/v2/prune');
     expect(await idsOf(next)).toEqual({
@@ -43,7 +43,7 @@ describe('a lost store whose record of ids is there', () => {
       const before = await idsOf(manager);
       manager = await loseStore(manager);
       expect(await idsOf(manager)).toEqual(before);
-      await push(manager, { [WEB_FILE]: text });
+      await commitAndApply(manager, { [WEB_FILE]: text });
       expect(worker.agreesWith(await worker.poll(manager))).toBe(true);
     }
     await expectFollows(worker, manager);
@@ -73,7 +73,7 @@ describe('a lost store whose record of ids is there', () => {
 
   it('keeps every id if the latest commits changed only comments or files outside the folder', async () => {
     const [manager, worker] = await startFleetWithHistory();
-    await push(manager, { [WEB_FILE]: `# a comment\n${WEB_A}` });
+    await commitAndApply(manager, { [WEB_FILE]: `# a comment\n${WEB_A}` });
     await manager.repository.commit({ 'elsewhere.txt': 'x' });
     const before = await idsOf(manager);
     const next = await loseStore(manager);

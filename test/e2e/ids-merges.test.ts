@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import {
   CRON_FILE,
+  commitAndApply,
   expectFollows,
   idsOf,
-  push,
-  recorded,
   startFleetWithHistory,
   WEB_A,
   WEB_B,
   WEB_FILE,
+  waitForRecord,
 } from '../support/fleet-with-history.ts';
 import { loseStore, setRecord } from '../support/lost-store.ts';
 import type { TestManager } from '../support/manager.ts';
@@ -38,12 +38,12 @@ function loseAllBut(manager: TestManager, record: string): Promise<TestManager> 
  */
 async function changeAndRevert() {
   const [manager, worker] = await startFleetWithHistory();
-  await push(manager, { [WEB_FILE]: WEB_B });
+  await commitAndApply(manager, { [WEB_FILE]: WEB_B });
   const old = await manager.repository.git('rev-parse', 'HEAD');
-  await push(manager, { [WEB_FILE]: WEB_A });
+  await commitAndApply(manager, { [WEB_FILE]: WEB_A });
   const now = await manager.repository.git('rev-parse', 'HEAD');
   await worker.poll(manager);
-  return { manager, worker, old, now, record: await recorded(manager) };
+  return { manager, worker, old, now, record: await waitForRecord(manager) };
 }
 
 describe('a store that is lost after merges, with a record of ids from before them', () => {

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import {
   CRON_FILE,
+  commitAndApply,
   expectFollows,
   idsOf,
-  push,
-  recorded,
   seededOf,
   startFleetWithHistory,
   WEB,
   WEB_A,
   WEB_B,
   WEB_FILE,
+  waitForRecord,
 } from '../support/fleet-with-history.ts';
 import { copyData, loseStore, recordTip, restoreCopy, setRecord } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
@@ -21,7 +21,7 @@ describe('a store that was restored from an old copy', () => {
     await manager.stop();
     const copy = await copyData(manager);
     const second = await manager.restart();
-    await push(second, { [WEB_FILE]: WEB_B });
+    await commitAndApply(second, { [WEB_FILE]: WEB_B });
     await second.post('/api/v2/apps/cron/restart');
     await second.post('/api/v2/prune');
     await worker.poll(second);
@@ -43,11 +43,11 @@ describe('a store that was restored from an old copy', () => {
     await manager.stop();
     const copy = await copyData(manager);
     const second = await manager.restart();
-    await push(second, { [CRON_FILE]: 'container_image: busybox:2\n' });
-    const tip = await recorded(second);
-    await push(second, { [WEB_FILE]: WEB_B });
+    await commitAndApply(second, { [CRON_FILE]: 'container_image: busybox:2\n' });
+    const tip = await waitForRecord(second);
+    await commitAndApply(second, { [WEB_FILE]: WEB_B });
     await worker.poll(second);
-    await push(second, { [WEB_FILE]: WEB_A });
+    await commitAndApply(second, { [WEB_FILE]: WEB_A });
     const next = await restoreCopy(second, copy, () => setRecord(second, tip));
     expect((await idsOf(next))['app web']).toBe((await seededOf(next)).floor);
     await expectFollows(worker, next);
@@ -58,7 +58,10 @@ describe('a store that was restored from an old copy', () => {
     await manager.stop();
     const copy = await copyData(manager);
     const second = await loseStore(manager, () => setRecord(manager, ''));
-    await push(second, { [WEB_FILE]: WEB_B, 'desired-state/apps/new.yaml': 'container_image: new:1\n' });
+    await commitAndApply(second, {
+      [WEB_FILE]: WEB_B,
+      'desired-state/apps/new.yaml': 'container_image: new:1\n',
+    });
     const { body: fresh } = await second.get('/api/v2/apps/new');
     await worker.poll(second);
     worker.actions = [];
@@ -93,8 +96,8 @@ describe('a store that was restored from an old copy', () => {
 describe('a record of ids that is older than the store', () => {
   it('is updated at the next start, which changes no id', async () => {
     const [manager, worker] = await startFleetWithHistory();
-    const tip = await recorded(manager);
-    await push(manager, { [WEB_FILE]: WEB_B });
+    const tip = await waitForRecord(manager);
+    await commitAndApply(manager, { [WEB_FILE]: WEB_B });
     const before = await idsOf(manager);
     await manager.stop();
     await setRecord(manager, tip);
@@ -106,7 +109,10 @@ describe('a record of ids that is older than the store', () => {
   });
 
   it.each([
-    ['by a commit', async (manager: TestManager) => void (await push(manager, { [WEB_FILE]: WEB_A }))],
+    [
+      'by a commit',
+      async (manager: TestManager) => void (await commitAndApply(manager, { [WEB_FILE]: WEB_A })),
+    ],
     [
       'by moving the branch',
       async (manager: TestManager) => {
@@ -125,10 +131,10 @@ describe('a record of ids that is older than the store', () => {
     'gives an app a new id after a lost store if it was changed and changed back %s',
     async (_, changeBack) => {
       const [manager, worker] = await startFleetWithHistory();
-      await push(manager, { [CRON_FILE]: 'container_image: busybox:2\n' });
-      const tip = await recorded(manager);
+      await commitAndApply(manager, { [CRON_FILE]: 'container_image: busybox:2\n' });
+      const tip = await waitForRecord(manager);
       const before = await idsOf(manager);
-      await push(manager, { [WEB_FILE]: WEB_B });
+      await commitAndApply(manager, { [WEB_FILE]: WEB_B });
       await worker.poll(manager);
       expect(worker.containers.get('web')).toContain('nginx:b');
       await changeBack(manager);
@@ -143,21 +149,21 @@ describe('a record of ids that is older than the store', () => {
     const [manager, worker] = await startFleetWithHistory();
     const group = 'desired-state/device-groups/edge.yaml';
     const late = 'desired-state/apps/late.yaml';
-    await push(manager, { [group]: 'apps: [web, cron, late]\n', [late]: 'container_image: [\n' });
-    const tip = await recorded(manager);
-    await push(manager, { [late]: 'container_image: late\n' });
+    await commitAndApply(manager, { [group]: 'apps: [web, cron, late]\n', [late]: 'container_image: [\n' });
+    const tip = await waitForRecord(manager);
+    await commitAndApply(manager, { [late]: 'container_image: late\n' });
     await worker.poll(manager);
     expect([...worker.containers.keys()]).toContain('late');
-    await push(manager, { [late]: null });
+    await commitAndApply(manager, { [late]: null });
     const next = await loseStore(manager, () => setRecord(manager, tip));
-    await push(next, { [group]: SMALL_FLEET['device-groups/edge.yaml'] });
+    await commitAndApply(next, { [group]: SMALL_FLEET['device-groups/edge.yaml'] });
     expect((await idsOf(next))['group edge']).toBeGreaterThanOrEqual((await seededOf(next)).floor);
     await expectFollows(worker, next);
   });
 
   it('forgets later restarts and prunes after a lost store, but the next change raises ids above them', async () => {
     const [manager, worker] = await startFleetWithHistory();
-    const tip = await recorded(manager);
+    const tip = await waitForRecord(manager);
     const before = await idsOf(manager);
     await manager.post(`${WEB}/restart`);
     await manager.post('/api/v2/prune');

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import {
   CRON_FILE,
+  commitAndApply,
   expectFollows,
   idsOf,
-  push,
-  recorded,
   seededOf,
   startFleetWithHistory,
   WEB,
   WEB_A,
   WEB_B,
   WEB_FILE,
+  waitForRecord,
 } from '../support/fleet-with-history.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, testRepository } from '../support/git.ts';
@@ -83,7 +83,7 @@ describe('a store that is lost beside a shallow clone', () => {
 describe('the record of ids in the repository', () => {
   it('is written again with the next change after a user deleted it', async () => {
     const [manager] = await startFleetWithHistory();
-    await recorded(manager);
+    await waitForRecord(manager);
     await setRecord(manager, '');
     await manager.post(`${WEB}/restart`);
     await expect.poll(() => recordTip(manager), { timeout: 60_000 }).not.toBe('');
@@ -94,9 +94,9 @@ describe('the record of ids in the repository', () => {
 
   it('is one commit without parents, however often it is written', async () => {
     const [manager] = await startFleetWithHistory();
-    await recorded(manager);
-    await push(manager, { [WEB_FILE]: WEB_B });
-    await recorded(manager);
+    await waitForRecord(manager);
+    await commitAndApply(manager, { [WEB_FILE]: WEB_B });
+    await waitForRecord(manager);
     expect(await manager.repository.git('rev-list', '--count', RECORD)).toBe('1');
     expect(await manager.repository.git('log', '-1', '--format=%cn', RECORD)).toBe('Holdfast');
   });

@@ -129,8 +129,11 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
       ]),
     fc.constant(['prune', (world) => world.manager.post('/api/v2/prune')]),
   ),
-  command('restart of the manager', fc.constant(['', (world) => world.aloneWith(() => world.restart())])),
-  command('crash', fc.constant(['', (world) => world.aloneWith(() => world.crash())])),
+  command(
+    'restart of the manager',
+    fc.constant(['', (world) => world.expectOtherUnaffected(() => world.restart())]),
+  ),
+  command('crash', fc.constant(['', (world) => world.expectOtherUnaffected(() => world.crash())])),
   command(
     'lost store',
     fc
@@ -138,7 +141,10 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
         recorded: fc.boolean(),
         record: fc.constantFrom('kept' as const, 'kept' as const, 'deleted' as const),
       })
-      .map((how) => [JSON.stringify(how), (world) => world.aloneWith(() => world.loseStore(how))]),
+      .map((how) => [
+        JSON.stringify(how),
+        (world) => world.expectOtherUnaffected(() => world.loseStore(how)),
+      ]),
   ),
   command('copy', fc.constant(['', (world) => world.copyData()])),
   command(
@@ -147,7 +153,8 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
       .nat({ max: 5 })
       .map((which) => [
         `${which}`,
-        async (world) => (world.copies > 0 ? world.aloneWith(() => world.restoreCopy(which)) : undefined),
+        async (world) =>
+          world.copyCount > 0 ? world.expectOtherUnaffected(() => world.restoreCopy(which)) : undefined,
       ]),
   ),
 ];
@@ -159,15 +166,16 @@ const OTHER_FOLDER: fc.Arbitrary<Command> = command(
     .tuple(app, image)
     .map(([name, tag]) => [
       `update ${name} ${tag}`,
-      async (world) => (await world.neighbour()).put(`/api/v2/apps/${name}/update`, { container_image: tag }),
+      async (world) =>
+        (await world.otherManager()).put(`/api/v2/apps/${name}/update`, { container_image: tag }),
     ]),
   app.map((name) => [
     `restart ${name}`,
-    async (world) => (await world.neighbour()).post(`/api/v2/apps/${name}/restart`),
+    async (world) => (await world.otherManager()).post(`/api/v2/apps/${name}/restart`),
   ]),
-  fc.constant(['prune', async (world) => (await world.neighbour()).post('/api/v2/prune')]),
-  fc.constant(['restart of the manager', (world) => world.restartNeighbour()]),
-  fc.constant(['lost store', (world) => world.loseNeighboursStore()]),
+  fc.constant(['prune', async (world) => (await world.otherManager()).post('/api/v2/prune')]),
+  fc.constant(['restart of the manager', (world) => world.restartOther()]),
+  fc.constant(['lost store', (world) => world.loseOtherStore()]),
 );
 
 /** Takes back this many commits, if there are as many, and reconciles. */

@@ -45,7 +45,7 @@ it('two managers of two folders of an origin keep their ids and their sections o
   const production = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
   await origin.push({ ...inDesiredState(SMALL_FLEET), ...Object.fromEntries(production) });
   const optionsOf = async (folder: string): Promise<ProcessOptions> => ({
-    repository: origin.person,
+    repository: origin.user,
     dataFolder: join(await temporaryFolder(), 'data'),
     env: { GIT_REMOTE: origin.url, DESIRED_STATE: folder },
   });

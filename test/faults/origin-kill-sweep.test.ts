@@ -19,7 +19,7 @@ async function newFleet(): Promise<Fleet> {
   const origin = await testOrigin(SMALL_FLEET);
   const dataFolder = join(await temporaryFolder(), 'data');
   const env = { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state' };
-  return { origin, options: { repository: origin.person, dataFolder, env } };
+  return { origin, options: { repository: origin.user, dataFolder, env } };
 }
 
 /** Checks that nothing is missing or damaged in origin and in the mirror. */

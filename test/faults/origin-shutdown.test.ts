@@ -16,10 +16,10 @@ import {
 import {
   areAlive,
   ENDLESS_MESSAGES,
-  firstRecord,
   SILENCE,
   type SshOrigin,
   serveSsh,
+  waitForFirstRecord,
 } from '../support/ssh-origin.ts';
 
 /** An origin behind a stand-in for ssh, and the options of a manager that follows it. */
@@ -34,7 +34,7 @@ async function newFleet(): Promise<Fleet> {
   const ssh = await serveSsh(origin.url);
   const dataFolder = join(await temporaryFolder(), 'data');
   const env = { GIT_REMOTE: ssh.url, DESIRED_STATE: 'desired-state', PATH: ssh.path, GIT_TIMEOUT: '60' };
-  return { origin, ssh, options: { repository: origin.person, dataFolder, env } };
+  return { origin, ssh, options: { repository: origin.user, dataFolder, env } };
 }
 
 /** Starts a poll or a write whose ssh behaves this way; resolves once ssh was called for it. */
@@ -49,7 +49,7 @@ async function startHanging({ ssh }: Fleet, behaviour: string, act: () => Promis
 async function managerPushingRecord() {
   const fleet = await newFleet();
   const manager = await startProcessManager(fleet.options);
-  await firstRecord(fleet.origin);
+  await waitForFirstRecord(fleet.origin);
   const mirror = repositoryAt(join(fleet.options.dataFolder, 'mirror.git'));
   const before = await fleet.origin.bare.git('rev-parse', RECORD);
   await startHanging(fleet, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
@@ -103,7 +103,7 @@ describe('a manager that is stopped', () => {
     async (_, behaviour) => {
       const fleet = await newFleet();
       const manager = await startProcessManager(fleet.options);
-      await firstRecord(fleet.origin);
+      await waitForFirstRecord(fleet.origin);
       await startHanging(fleet, behaviour, poll(manager));
       expect(await manager.stop()).toBe(0);
       expect(manager.process.output()).not.toContain('did not stop in time');
@@ -137,7 +137,7 @@ describe('a manager that is stopped', () => {
     const { path, hang: hangGit } = await gitThatHangs('fast-import');
     const dataFolder = join(await temporaryFolder(), 'data');
     const manager = await startProcessManager({ repository, dataFolder, env: { PATH: path } });
-    await firstRecord({ bare: repository });
+    await waitForFirstRecord({ bare: repository });
     await hangGit();
     expect((await manager.request('POST', '/api/v2/apps/web/restart')).status).toBe(202);
     expect(await manager.stop()).toBe(0);
@@ -147,7 +147,7 @@ describe('a manager that is stopped', () => {
   it('during the push of a write answers the write with 503, and origin has no commit of it', async () => {
     const fleet = await newFleet();
     const manager = await startProcessManager(fleet.options);
-    await firstRecord(fleet.origin);
+    await waitForFirstRecord(fleet.origin);
     const replies: number[] = [];
     const act = async (): Promise<unknown> => replies.push((await write(manager)()).status);
     await startHanging(fleet, HANGS_PUSHES, act);
@@ -161,7 +161,7 @@ describe('a manager that is stopped', () => {
 it('a manager that gets a second signal during its stop ends at once with 3, and leaves no ssh running', async () => {
   const fleet = await newFleet();
   const manager = await startProcessManager(fleet.options);
-  await firstRecord(fleet.origin);
+  await waitForFirstRecord(fleet.origin);
   await startHanging(fleet, HANGS_PUSHES, write(manager));
   manager.process.child.kill('SIGTERM');
   await manager.process.waitFor(/"msg":"stopping"/);

@@ -146,7 +146,7 @@ describe('so that a loss of power takes nothing back, a manager', () => {
       const top = await temporaryFolder();
       const trace = join(top, 'trace');
       const manager = await startProcessManager({
-        repository: origin.person,
+        repository: origin.user,
         dataFolder: join(top, 'data'),
         env: { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state' },
         wrapper: ['strace', '-f', '-y', '-s', '200', '-e', `trace=${CALLS}`, '-o', trace],

@@ -94,9 +94,9 @@ describe('a remote repository', () => {
   it('is followed on the branch and in the folder that the settings name', async () => {
     const origin = await testOrigin();
     await origin.push({ 'README.md': 'x\n' });
-    await origin.person.git('switch', '--quiet', '-c', 'release/1');
-    await origin.person.commit({ 'fleets/north/apps/web.yaml': 'container_image: a\n' });
-    await origin.person.git('push', '--quiet', 'origin', 'release/1');
+    await origin.user.git('switch', '--quiet', '-c', 'release/1');
+    await origin.user.commit({ 'fleets/north/apps/web.yaml': 'container_image: a\n' });
+    await origin.user.git('push', '--quiet', 'origin', 'release/1');
     const settings = { GIT_BRANCH: 'release/1', DESIRED_STATE: './fleets/north/' };
     const manager = await startFollower(origin, { settings });
     expect((await manager.get('/api/v2/apps')).body).toEqual({ apps: ['web'] });
@@ -175,11 +175,11 @@ describe('a restart', () => {
   it('with GIT_BRANCH main/next after main, which git cannot have at once, follows the new branch', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
-    await origin.person.git('switch', '--quiet', '-c', 'next');
-    await origin.person.commit({ 'desired-state/apps/web.yaml': 'container_image: next:1\n' });
+    await origin.user.git('switch', '--quiet', '-c', 'next');
+    await origin.user.commit({ 'desired-state/apps/web.yaml': 'container_image: next:1\n' });
     await origin.bare.git('symbolic-ref', 'HEAD', 'refs/heads/main/next');
-    await origin.person.git('push', '--quiet', 'origin', ':main');
-    await origin.person.git('push', '--quiet', 'origin', 'next:main/next');
+    await origin.user.git('push', '--quiet', 'origin', ':main');
+    await origin.user.git('push', '--quiet', 'origin', 'next:main/next');
     const next = await manager.restart({ GIT_BRANCH: 'main/next' });
     expect((await next.get(WEB)).body.container_image).toBe('next:1');
     expect((await next.get('/api/v2/reconcile')).body).toMatchObject({ state: 'applied', error: null });

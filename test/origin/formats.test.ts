@@ -114,10 +114,10 @@ async function originWith(
 }
 
 /** Makes new, empty repositories in the place of the bare one and of the user's clone. */
-async function replaceOrigin({ url, bare, person }: TestOrigin, options: readonly string[]): Promise<void> {
+async function replaceOrigin({ url, bare, user }: TestOrigin, options: readonly string[]): Promise<void> {
   await rm(url, { recursive: true });
-  await rm(`${person.folder}/.git`, { recursive: true });
-  await person.git('init', '--quiet', '--initial-branch=main', ...options);
-  await person.git('init', '--quiet', '--bare', '--initial-branch=main', ...options, url);
-  await person.git('remote', 'add', 'origin', bare.folder);
+  await rm(`${user.folder}/.git`, { recursive: true });
+  await user.git('init', '--quiet', '--initial-branch=main', ...options);
+  await user.git('init', '--quiet', '--bare', '--initial-branch=main', ...options, url);
+  await user.git('remote', 'add', 'origin', bare.folder);
 }

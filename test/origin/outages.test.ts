@@ -220,8 +220,8 @@ describe('a branch at origin', () => {
     await origin.push({ 'desired-state/apps/web.yaml': 'container_image: v2\n' });
     await manager.reconcile();
     const before = (await manager.get(WEB)).body.app_id;
-    await origin.person.git('reset', '--quiet', '--hard', 'HEAD~1');
-    await origin.person.git('push', '--quiet', '--force', 'origin', 'HEAD:main');
+    await origin.user.git('reset', '--quiet', '--hard', 'HEAD~1');
+    await origin.user.git('push', '--quiet', '--force', 'origin', 'HEAD:main');
     expect((await manager.reconcile()).body.history_rewritten).not.toBeNull();
     expect((await manager.get(WEB)).body).toMatchObject({
       container_image: 'nginx:1.26',
@@ -232,9 +232,9 @@ describe('a branch at origin', () => {
   it('from which the folder was deleted is refused: the last good state stays in service', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
-    await origin.person.git('rm', '-r', '--quiet', 'desired-state');
-    await origin.person.git('commit', '--quiet', '-m', 'oops');
-    await origin.person.git('push', '--quiet', 'origin', 'HEAD:main');
+    await origin.user.git('rm', '-r', '--quiet', 'desired-state');
+    await origin.user.git('commit', '--quiet', '-m', 'oops');
+    await origin.user.git('push', '--quiet', 'origin', 'HEAD:main');
     expect((await manager.reconcile()).body).toMatchObject({ state: 'refused', error: { kind: 'refused' } });
     expect((await manager.get('/api/v2/apps')).body.apps).toHaveLength(2);
   });

@@ -8,9 +8,9 @@ const WEB = 'desired-state/apps/web.yaml';
 const UPDATE = '/api/v2/apps/web/update';
 
 /** Pushes to an origin that was renamed, and renames it back, so that no fetch finds it without the commit. */
-async function bringBackWith({ url, person }: TestOrigin, image: string): Promise<string> {
-  const id = await person.commit({ [WEB]: `container_image: ${image}\n` });
-  await person.git('push', '--quiet', `${url}.away`, 'HEAD:refs/heads/main');
+async function bringBackWith({ url, user }: TestOrigin, image: string): Promise<string> {
+  const id = await user.commit({ [WEB]: `container_image: ${image}\n` });
+  await user.git('push', '--quiet', `${url}.away`, 'HEAD:refs/heads/main');
   await rename(`${url}.away`, url);
   return id;
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../support/folder.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
-import { firstRecord, type SshOrigin, serveSsh } from '../support/ssh-origin.ts';
+import { type SshOrigin, serveSsh, waitForFirstRecord } from '../support/ssh-origin.ts';
 
 const SECRET = 'hook';
 const PAYLOAD = '{}';
@@ -31,7 +31,7 @@ async function startWithWebhook(): Promise<WebhookTest> {
   const ssh = await serveSsh(origin.url);
   const settings = { WEBHOOK_SECRET: SECRET };
   const manager = await startFollower({ ...origin, url: ssh.url }, { path: ssh.path, settings });
-  await firstRecord(origin);
+  await waitForFirstRecord(origin);
   const gate = join(await temporaryFolder(), 'gate');
   const hold = (): Promise<void> =>
     ssh.behave(

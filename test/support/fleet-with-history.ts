@@ -43,7 +43,10 @@ export async function startRecordedFleet(): Promise<[TestManager, Worker]> {
 }
 
 /** Commits files (null deletes one) to the repository of the manager, and has the manager apply them. */
-export async function push(manager: TestManager, files: Record<string, string | null>): Promise<void> {
+export async function commitAndApply(
+  manager: TestManager,
+  files: Record<string, string | null>,
+): Promise<void> {
   await manager.repository.commit(files);
   await manager.reconcile();
 }
@@ -94,7 +97,7 @@ export async function expectFollows(worker: Worker, manager: TestManager): Promi
 }
 
 /** Waits until the record of ids is that of the applied revision; resolves to the commit of the record. */
-export async function recorded(manager: TestManager): Promise<string> {
+export async function waitForRecord(manager: TestManager): Promise<string> {
   const { revision_applied } = await statusOf(manager);
   await expect.poll(async () => (await statusOf(manager)).ids_record.revision).toBe(revision_applied);
   return recordTip(manager);

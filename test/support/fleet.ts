@@ -66,7 +66,7 @@ export function appliedOf(files: Files): AppliedState {
 }
 
 /** A problem without its message, such as `device-groups/edge.yaml:2:5 app-unknown`. */
-export function placeOf({ file, line, column, code }: Problem): string {
+export function withoutMessage({ file, line, column, code }: Problem): string {
   return `${file}:${line}:${column} ${code}`;
 }
 

@@ -155,7 +155,7 @@ export class World {
   }
 
   /** The number of copies so far. */
-  get copies(): number {
+  get copyCount(): number {
     return this.#copies.length;
   }
 
@@ -179,17 +179,17 @@ export class World {
   }
 
   /** The manager of the other folder, which is started by the first call. */
-  async neighbour(): Promise<TestManager> {
+  async otherManager(): Promise<TestManager> {
     this.#other ??= await this.#startOther();
     return this.#other;
   }
 
-  async restartNeighbour(): Promise<void> {
+  async restartOther(): Promise<void> {
     await this.#other?.stop();
     this.#other = await this.#startOther();
   }
 
-  async loseNeighboursStore(): Promise<void> {
+  async loseOtherStore(): Promise<void> {
     await this.#other?.stop();
     await rm(this.#otherDataFolder, { recursive: true, force: true });
     this.#clock += DOWNTIME;
@@ -206,7 +206,7 @@ export class World {
   }
 
   /** Runs `act`, which concerns the first manager alone, and expects that the other one serves the same as before. */
-  async aloneWith(act: () => Promise<unknown>): Promise<void> {
+  async expectOtherUnaffected(act: () => Promise<unknown>): Promise<void> {
     const served = async () => (await this.#other?.get('/api/v2/device_groups/g/info'))?.text;
     await this.#other?.reconcile();
     const before = await served();

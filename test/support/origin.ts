@@ -14,7 +14,7 @@ export interface TestOrigin {
   /** The bare repository; it has no work tree to commit in. */
   bare: TestRepository;
   /** The user's clone. */
-  person: TestRepository;
+  user: TestRepository;
   /**
    * Moves the user's clone to the branch `main` of the origin, commits files there (null deletes one) and pushes them.
    * Resolves to the commit.
@@ -36,27 +36,27 @@ export async function testOrigin(
   whenDone: WhenDone = onTestFinished,
 ): Promise<TestOrigin> {
   const url = join(await temporaryFolder(whenDone), 'fleet.git');
-  const person = await testRepository(whenDone);
+  const user = await testRepository(whenDone);
   await initRepository(url, true);
   // Saves a process after each push that checks whether a clean-up is due.
   await appendFile(join(url, 'config'), '[receive]\n\tautogc = false\n');
   await appendFile(
-    join(person.folder, '.git/config'),
+    join(user.folder, '.git/config'),
     `[remote "origin"]\n\turl = ${url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`,
   );
   const push: TestOrigin['push'] = async (changes, message) => {
-    await person.git('-c', `alias.catch-up=!${CATCH_UP}`, 'catch-up');
-    const id = await person.commit(changes, message);
-    await person.git('push', '--quiet', 'origin', 'HEAD:refs/heads/main');
+    await user.git('-c', `alias.catch-up=!${CATCH_UP}`, 'catch-up');
+    const id = await user.commit(changes, message);
+    await user.git('push', '--quiet', 'origin', 'HEAD:refs/heads/main');
     return id;
   };
   const clone = async (): Promise<TestRepository> => {
     const folder = await temporaryFolder(whenDone);
-    await person.git('clone', '--quiet', url, folder);
+    await user.git('clone', '--quiet', url, folder);
     return repositoryAt(folder);
   };
-  if (Object.keys(files).length > 0) await pushFirst(person, url, files);
-  return { url, bare: repositoryAt(url), person, push, clone };
+  if (Object.keys(files).length > 0) await pushFirst(user, url, files);
+  return { url, bare: repositoryAt(url), user, push, clone };
 }
 
 /** Does what a first push to an empty repository does, without its five processes. */
@@ -99,9 +99,9 @@ export function remoteOptions(url: string, dataFolder: string, path = process.en
  * Starts a manager that follows an origin by `GIT_REMOTE`. Its `repository` is the user's clone, and it does not poll.
  */
 export function startFollower(
-  origin: Pick<TestOrigin, 'url' | 'person'>,
+  origin: Pick<TestOrigin, 'url' | 'user'>,
   options: Omit<ManagerOptions, 'repository' | 'files'> = {},
 ): Promise<TestManager> {
   const settings = { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state', ...options.settings };
-  return startManager({ ...options, repository: origin.person, settings });
+  return startManager({ ...options, repository: origin.user, settings });
 }

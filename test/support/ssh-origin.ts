@@ -60,6 +60,6 @@ export const ENDLESS_MESSAGES = 'while :; do echo waiting >&2; sleep 0.3; done\n
 export const SILENCE = 'exec sleep 600\n';
 
 /** Waits until the first record of ids is at origin. After that, the manager pushes only if something changes. */
-export async function firstRecord({ bare }: { bare: TestRepository }): Promise<void> {
+export async function waitForFirstRecord({ bare }: { bare: TestRepository }): Promise<void> {
   while ((await bare.git('for-each-ref', 'refs/holdfast/ids')) === '') await sleep(50);
 }

@@ -20,7 +20,7 @@ export class FleetManagers {
     const managers = new FleetManagers();
     for (let number = 0; number < count; number += 1) {
       const options = {
-        repository: origin.person,
+        repository: origin.user,
         dataFolder: join(await temporaryFolder(), 'data'),
         env: { GIT_REMOTE: origin.url, DESIRED_STATE: 'desired-state', GIT_POLL_INTERVAL: '1', ...env },
       };

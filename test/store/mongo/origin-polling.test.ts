@@ -26,7 +26,7 @@ interface Follower {
 async function start(): Promise<Follower> {
   const ssh = await serveSsh(origin.url);
   const manager = await startProcessManager({
-    repository: origin.person,
+    repository: origin.user,
     dataFolder: join(await temporaryFolder(), 'data'),
     env: {
       PATH: ssh.path,

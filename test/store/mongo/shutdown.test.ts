@@ -29,7 +29,7 @@ beforeEach(async () => {
   proxy = await MongoProxy.start(SERVER.uri);
   origin = await testOrigin(SMALL_FLEET);
   options = {
-    repository: origin.person,
+    repository: origin.user,
     dataFolder: join(await temporaryFolder(), 'data'),
     env: {
       MONGODB_URI: proxy.uri,

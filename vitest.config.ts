@@ -19,6 +19,8 @@ export default defineConfig({
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     // The default of one second is too short on a machine that can stall for longer.
     expect: { poll: { timeout: 60_000 } },
+    // Print values in titles and errors in full.
+    chaiConfig: { truncateThreshold: 0 },
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

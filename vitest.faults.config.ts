@@ -10,6 +10,8 @@ export default defineConfig({
     // A test that passes only on a retry is named at the end, with the reason.
     retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     expect: { poll: { timeout: 60_000 } },
+    // Print values in titles and errors in full.
+    chaiConfig: { truncateThreshold: 0 },
     testTimeout: 300_000,
     hookTimeout: 300_000,
     maxWorkers: 2,

@@ -301,7 +301,7 @@ describe('decisions.md: Everything else: A request whose Origin is not this serv
     'file://',
     'nonsense',
     'chrome-extension://abcdef',
-  ])('for every method, and nothing is written: %s', async (origin) => {
+  ])('for reads and for writes, and nothing is written: %s', async (origin) => {
     await expectNothingWritten(manager(), async () => {
       for (const [method, path] of [
         ['GET', '/api/v2/apps'],
@@ -318,7 +318,7 @@ describe('decisions.md: Everything else: A request whose Origin is not this serv
     });
   });
 
-  it('but accepted if its Origin is this server', async () => {
+  it('but one whose Origin is this server is accepted', async () => {
     const headers = { origin: manager().service.address };
     expect((await sendRaw(manager(), { path: '/api/v2/apps', headers })).status).toBe(200);
     expect(

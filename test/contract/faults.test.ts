@@ -19,7 +19,7 @@ function openStore({ dataFolder }: TestManager): InstanceType<typeof DatabaseSyn
   return db;
 }
 
-/** Makes every query of the store fail; returns a function that repairs it. */
+/** Makes queries of state, objects and reports fail; returns a function that repairs the store. */
 function breakStore(manager: TestManager): () => void {
   const db = openStore(manager);
   const tables = ['state', 'objects', 'reports'];

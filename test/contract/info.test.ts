@@ -97,7 +97,7 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
     expect(after.prune_id).toBeGreaterThan(before.prune_id);
   });
 
-  it('a change of an app drops the entry of a group that has listed it only since its last reply', async () => {
+  it('a change of an app drops the entry of a group that did not list it at first', async () => {
     const manager = await startManager({ files: FILES, settings: LONG_CACHE });
     await info(manager, 'lab');
     await manager.put('/api/v2/device_groups/lab/update', { apps: ['cron', 'web'] });

@@ -77,7 +77,7 @@ describe('a write at a head that STRICT refuses for a group that lists an unknow
   );
 });
 
-describe('a write at a head that STRICT refuses, of an object with a problem', () => {
+describe('a write at a head that STRICT refuses', () => {
   it.each<[string, Files, string, string, unknown, number]>([
     [
       'full update of an app',

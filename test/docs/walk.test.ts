@@ -8,7 +8,7 @@ import { cloneProject, PROJECT } from '../support/project.ts';
 
 const execute = promisify(execFile);
 
-it('every command of examples/walk.sh succeeds, makes its commit, and every route is used', async () => {
+it('the commands of examples/walk.sh succeed, make the expected commits, and use every route', async () => {
   const repository = await cloneProject();
   const manager = await startManager({ repository });
   const env = {

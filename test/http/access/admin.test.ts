@@ -67,7 +67,7 @@ describe("the administrator's file", () => {
     expect(shown).toEqual([]);
   });
 
-  it('stops the start if it cannot be read, and is not replaced', async () => {
+  it('stops the start, and no password is shown, if it cannot be read', async () => {
     const { shown, setup } = await prepare();
     await mkdir(setup.file);
     await expect(adminAccount(setup)).rejects.toThrow('EISDIR');

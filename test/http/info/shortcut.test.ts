@@ -100,7 +100,7 @@ describe('useInfoShortcut', () => {
     expect((await send()).text).toBe(FROM_FASTIFY);
   });
 
-  it.each([200, 304])('replies as fastify does, byte for byte, with status %s', async (status) => {
+  it.each([200, 304])('replies with the body and the headers of fastify, with status %s', async (status) => {
     const manager = await startManager({
       files: { 'apps/web.yaml': 'container_image: wéb:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' },
       logLevel: 'info',

@@ -238,7 +238,7 @@ describe('decisions.md: Apps, update', () => {
   });
 
   it.each([
-    ['with an unknown key', '{"constructor":1}'],
+    ['with "constructor" as a key', '{"constructor":1}'],
     ['nested a hundred levels deep', '['.repeat(100) + ']'.repeat(100)],
   ])('_id in a body is ignored, even %s', async (_, value) => {
     const raw = `{"container_image":"kept:1","_id":${value}}`;

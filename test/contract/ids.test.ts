@@ -193,7 +193,7 @@ describe('decisions.md: Ids: content never changes without an id higher than any
 });
 
 describe('decisions.md: Ids: a store starts without counters', () => {
-  it("gives names that git's history of the folder knows an id from Unix time, and other names 1", async () => {
+  it("gives a name in git's history of the folder an id from Unix time, and any other name 1", async () => {
     const repository = await testRepository();
     await repository.commit({
       [WEB_FILE]: 'container_image: a\n',

@@ -140,7 +140,7 @@ describe('decisions.md: Settings and command line: settings', () => {
       ['WEBHOOK_SECRET', '/run/byte-order-mark', 'secret-word'],
       ['WEBHOOK_SECRET', '/run/two-lines', ' two\nlines \n'],
       ['MONGODB_URI', '/run/mongo', 'mongodb://store'],
-    ])('is read without the last line break and a byte order mark: %s in %s', (name, path, value) => {
+    ])('is read without its byte order mark and its last line break: %s in %s', (name, path, value) => {
       expect(read({ [`${name}_FILE`]: path })).toMatchObject({ ok: true, config: { [name]: value } });
       const flag = `--${name.toLowerCase().replaceAll('_', '-')}-file`;
       expect(read({}, [flag, path])).toMatchObject({ ok: true, config: { [name]: value } });
@@ -149,7 +149,7 @@ describe('decisions.md: Settings and command line: settings', () => {
     it.each([
       ['BASIC_AUTH_PASSWORD', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD_FILE: '/run/password' }],
       ['DEVICE_AUTH_PASSWORD', { DEVICE_AUTH_USER: 'a', DEVICE_AUTH_PASSWORD_FILE: '/run/password' }],
-    ])('completes an account that is configured by its user: %s', (name, env) => {
+    ])('is the password of an account whose user is set: %s', (name, env) => {
       expect(read(env)).toMatchObject({ ok: true, config: { [name]: 'secret-word' } });
     });
 

@@ -61,7 +61,7 @@ describe('a group write that lists an app with a problem', () => {
     expect([reply.status, reply.body.problems?.[0]?.code]).toEqual([409, 'app-waiting']);
   });
 
-  it('is 403 with the unknown apps alone if it lists one of these, too', async () => {
+  it('is refused with 403 and only the unknown names if it also lists an unknown app', async () => {
     const manager = await managerAfter({ 'apps/db.yaml': null });
     const reply = await manager.put(`${EDGE}/update`, { apps: ['db', 'unknown'] });
     expect([reply.status, reply.body]).toEqual([403, { app_exists: false, apps: ['unknown'] }]);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
 import { copyStore } from '../../src/service/copy-store.ts';
-import { openAt } from '../store/sqlite-place.ts';
+import { openAt } from '../store/open-sqlite.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 

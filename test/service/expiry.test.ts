@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
 import { startReportExpiry } from '../../src/service/expiry.ts';
 import type { Store } from '../../src/store/store.ts';
-import { openInTemporaryFolder } from '../store/sqlite-place.ts';
+import { openInTemporaryFolder } from '../store/open-sqlite.ts';
 import { wrap } from '../support/engine.ts';
 
 const silent = pino({ level: 'silent' });

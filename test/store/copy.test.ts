@@ -9,7 +9,7 @@ import type { Store } from '../../src/store/store.ts';
 import { wrap } from '../support/engine.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass, seed } from './contract/support.ts';
-import { openAt } from './sqlite-place.ts';
+import { openAt } from './open-sqlite.ts';
 
 const APPS = 1300;
 

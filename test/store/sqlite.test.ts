@@ -21,7 +21,7 @@ import {
   seed,
 } from './contract/support.ts';
 import { storeContract } from './contract.ts';
-import { type OpenedSqliteStore, openAt, openInTemporaryFolder } from './sqlite-place.ts';
+import { type OpenedSqliteStore, openAt, openInTemporaryFolder } from './open-sqlite.ts';
 
 storeContract('SQLite', openInTemporaryFolder);
 

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 import { MongoProxy } from '../../support/mongo-proxy.ts';
 import { PROJECT, startProcess, type TestProcess } from '../../support/project.ts';
 import { AT, app, appStep, CONTEXT, everything, pass } from '../contract/support.ts';
-import { openAt } from '../sqlite-place.ts';
+import { openAt } from '../open-sqlite.ts';
 import { dropDatabase, newDatabase, openDatabase, SERVER, withClient } from './test-database.ts';
 
 /** Reports in the source, which a copy writes in four pages. */

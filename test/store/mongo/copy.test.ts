@@ -7,7 +7,7 @@ import type { CopyProgress } from '../../../src/store/copy.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass, seed } from '../contract/support.ts';
-import { openAt } from '../sqlite-place.ts';
+import { openAt } from '../open-sqlite.ts';
 import { dropDatabase, newDatabase, openDatabase, SERVER, withClient } from './test-database.ts';
 
 const REPORT = { hostname: 'h', device_group: 'edge', report_creation_time: 5, updated: true };

@@ -7,7 +7,7 @@ import { sqliteContents } from '../../../src/store/sqlite/contents.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { AT, app, appStep, CONTEXT, pass } from '../contract/support.ts';
-import { openAt } from '../sqlite-place.ts';
+import { openAt } from '../open-sqlite.ts';
 
 /** Enough apps for many pages of the file. */
 const APPS = Array.from({ length: 300 }, (_, index) => `app-${index}`);

@@ -2,7 +2,7 @@ import { copyFile, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AT, app, appId, appStep, CONTEXT, pass } from '../contract/support.ts';
-import { type OpenedSqliteStore, openAt, openInTemporaryFolder } from '../sqlite-place.ts';
+import { type OpenedSqliteStore, openAt, openInTemporaryFolder } from '../open-sqlite.ts';
 
 const GONE = { kind: 'unavailable', message: expect.stringMatching(/deleted or replaced.*restart/) };
 

@@ -5,7 +5,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
 import { AT, app, appId, appStep, CONTEXT, pass, rejection } from '../contract/support.ts';
-import { openAt } from '../sqlite-place.ts';
+import { openAt } from '../open-sqlite.ts';
 
 let folder: string;
 let path: string;

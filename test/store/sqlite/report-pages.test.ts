@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Report, ReportQuery } from '../../../src/store/report.ts';
 import { AT } from '../contract/support.ts';
-import { type OpenedSqliteStore, openInTemporaryFolder } from '../sqlite-place.ts';
+import { type OpenedSqliteStore, openInTemporaryFolder } from '../open-sqlite.ts';
 
 /** More reports than two windows of a search, and more matches for a time than are counted. */
 const COUNT = 45_000;

@@ -9,10 +9,10 @@ import {
   diskAt,
   expectNothingLost,
   losePower,
-  type Place,
   type Run,
   readTree,
   recordRun,
+  type Setup,
 } from './power-run.ts';
 import { canTrace } from './strace-log.ts';
 
@@ -25,20 +25,20 @@ async function newRepository(folder: string): Promise<TestRepository> {
 }
 
 /** A manager of a checkout, which is on the machine that loses power. */
-async function checkout(): Promise<Place> {
+async function checkout(): Promise<Setup> {
   const machine = join(await temporaryFolder(), 'machine');
   const repository = await newRepository(join(machine, 'fleet'));
   return { machine, elsewhere: null, options: { repository, dataFolder: join(machine, 'data') }, repository };
 }
 
 /** A manager of an origin, which is on another machine and keeps its power. */
-async function origin(): Promise<Place> {
+async function origin(): Promise<Setup> {
   const machine = join(await temporaryFolder(), 'machine');
-  const person = await newRepository(join(machine, 'person'));
+  const user = await newRepository(join(machine, 'user'));
   const url = join(machine, 'origin.git');
-  await person.git('clone', '--quiet', '--bare', '.', url);
+  await user.git('clone', '--quiet', '--bare', '.', url);
   const env = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
-  const options = { repository: person, dataFolder: join(machine, 'data'), env };
+  const options = { repository: user, dataFolder: join(machine, 'data'), env };
   return { machine, elsewhere: url, options, repository: repositoryAt(url) };
 }
 
@@ -64,11 +64,11 @@ function cutsBeforeBranch({ traced }: Run): number[] {
 const ANY_LUCK = fc.func(fc.boolean());
 
 /** Loses power at this many random moments. */
-async function expectKeptAt(place: Place, run: Run, cut: fc.Arbitrary<number>, runs: number): Promise<void> {
+async function expectKeptAt(setup: Setup, run: Run, cut: fc.Arbitrary<number>, runs: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(cut, ANY_LUCK, async (at, luck) => {
-      await losePower(place, run, at, luck);
-      await expectNothingLost(place, run, at);
+      await losePower(setup, run, at, luck);
+      await expectNothingLost(setup, run, at);
     }),
     { numRuns: runs, endOnFailure: true },
   );
@@ -83,19 +83,19 @@ describe('a loss of power, simulated at moments of a recorded run', () => {
   ] as const)(
     'takes back no acknowledged write of a manager of %s',
     { timeout: 900_000 },
-    async (_, newPlace) => {
-      const place = await newPlace();
-      const run = await recordRun(place);
+    async (_, newSetup) => {
+      const setup = await newSetup();
+      const run = await recordRun(setup);
       // The recording is complete: replayed, it makes the same files.
-      const end = diskAt(place, run, run.traced.length).seen();
-      expect(new Map(end)).toEqual(await readTree(place.machine));
+      const end = diskAt(setup, run, run.traced.length).seen();
+      expect(new Map(end)).toEqual(await readTree(setup.machine));
       for (const at of [...run.answers.map(({ done }) => done + 1), ...cutsBeforeBranch(run)]) {
-        await losePower(place, run, at, () => false);
-        await expectNothingLost(place, run, at);
+        await losePower(setup, run, at, () => false);
+        await expectNothingLost(setup, run, at);
       }
-      await expectKeptAt(place, run, fc.integer({ min: 0, max: run.traced.length }), 8);
+      await expectKeptAt(setup, run, fc.integer({ min: 0, max: run.traced.length }), 8);
       const inSwitches = cutsInSwitches(run);
-      if (place.elsewhere === null) await expectKeptAt(place, run, fc.constantFrom(...inSwitches), 5);
+      if (setup.elsewhere === null) await expectKeptAt(setup, run, fc.constantFrom(...inSwitches), 5);
     },
   );
 });

@@ -29,7 +29,7 @@ export interface Run {
 }
 
 /** The folders of a run, and the options of its manager. */
-export interface Place {
+export interface Setup {
   /** Everything on the machine that loses power is below this folder. */
   machine: string;
   /** The folder in it that stands for another machine, which keeps its power; null if there is none. */
@@ -63,10 +63,10 @@ interface Reply extends Omit<Answered, 'done'> {
 }
 
 /** Traces a manager that carries out a dozen writes one after another, with a kill and a new start halfway. */
-export async function recordRun(place: Place): Promise<Run> {
-  const base = await readTree(place.machine);
+export async function recordRun(setup: Setup): Promise<Run> {
+  const base = await readTree(setup.machine);
   const half = Math.ceil(WRITES.length / 2);
-  const parts = [await tracePart(place, WRITES.slice(0, half)), await tracePart(place, WRITES.slice(half))];
+  const parts = [await tracePart(setup, WRITES.slice(0, half)), await tracePart(setup, WRITES.slice(half))];
   const traced = parts.flatMap((part) => part.traced);
   const answers = parts
     .flatMap(({ replies }) => replies)
@@ -80,11 +80,11 @@ export async function recordRun(place: Place): Promise<Run> {
 
 /** Traces a manager from its start until it is killed after these writes. */
 async function tracePart(
-  place: Place,
+  setup: Setup,
   writes: typeof WRITES,
 ): Promise<{ traced: Traced[]; replies: Reply[] }> {
-  const log = `${place.machine}.trace`;
-  const manager = await startProcessManager({ ...place.options, wrapper: straceTo(log) });
+  const log = `${setup.machine}.trace`;
+  const manager = await startProcessManager({ ...setup.options, wrapper: straceTo(log) });
   const replies: Reply[] = [];
   for (const [method, path, body] of writes) {
     const reply = await manager.request(method, `/api/v2/${path}`, body);
@@ -93,16 +93,16 @@ async function tracePart(
     const revision = reply.headers.get('holdfast-revision') ?? '';
     replies.push({ id, revision, fleet: await seeFleet(manager) });
   }
-  await untilRecorded(place, manager, replies.at(-1)?.fleet ?? {});
+  await untilRecorded(setup, manager, replies.at(-1)?.fleet ?? {});
   await manager.kill();
-  return { traced: readLog(await readFile(log, 'latin1'), place.machine), replies };
+  return { traced: readLog(await readFile(log, 'latin1'), setup.machine), replies };
 }
 
 /**
  * Resolves when the ids of the fleet are recorded and the manager knows that: a push of a version can outlive a killed manager, and
  * what happens after the end of `strace` would be missing from the trace.
  */
-async function untilRecorded({ repository }: Place, manager: ProcessManager, fleet: Fleet): Promise<void> {
+async function untilRecorded({ repository }: Setup, manager: ProcessManager, fleet: Fleet): Promise<void> {
   const rows = Object.values(fleet).flatMap((text) => (text === null ? [] : rowsOf(JSON.parse(text))));
   const record = () => repository.git('grep', '--no-color', '-h', '"', RECORD).catch(() => '');
   const missing = async () => {
@@ -128,8 +128,8 @@ function rowsOf({
 }
 
 /** The disk after the first `cut` calls. */
-export function diskAt(place: Place, run: Run, cut: number): Disk {
-  const disk = new Disk(place.machine, run.base);
+export function diskAt(setup: Setup, run: Run, cut: number): Disk {
+  const disk = new Disk(setup.machine, run.base);
   for (const one of run.traced.slice(0, cut)) {
     if (one.kind === 'answer') continue;
     if (one.kind !== 'open') disk.apply(one);
@@ -140,12 +140,12 @@ export function diskAt(place: Place, run: Run, cut: number): Disk {
 }
 
 /** Replaces the files of the machine by what a loss of power after `cut` calls leaves of them. */
-export async function losePower(place: Place, run: Run, cut: number, luck: Luck): Promise<void> {
-  const disk = diskAt(place, run, cut);
+export async function losePower(setup: Setup, run: Run, cut: number, luck: Luck): Promise<void> {
+  const disk = diskAt(setup, run, cut);
   const isElsewhere = (path: string): boolean =>
-    place.elsewhere !== null && (path === place.elsewhere || path.startsWith(`${place.elsewhere}/`));
-  await rm(place.machine, { recursive: true });
-  await mkdir(place.machine);
+    setup.elsewhere !== null && (path === setup.elsewhere || path.startsWith(`${setup.elsewhere}/`));
+  await rm(setup.machine, { recursive: true });
+  await mkdir(setup.machine);
   const kept = [...disk.survivors(luck)].filter(([path]) => !isElsewhere(path));
   // The other machine keeps running, and a push that was cut off removes its locks there.
   const there = [...disk.seen()].filter(([path]) => isElsewhere(path) && !path.endsWith('.lock'));
@@ -161,9 +161,9 @@ function inEarlierBoot(note: Buffer): string {
 }
 
 /** Starts the manager on what is left, and checks that it has every acknowledged write and accepts more. */
-export async function expectNothingLost(place: Place, run: Run, cut: number): Promise<void> {
-  const { repository } = place;
-  const manager = await startProcessManager(place.options);
+export async function expectNothingLost(setup: Setup, run: Run, cut: number): Promise<void> {
+  const { repository } = setup;
+  const manager = await startProcessManager(setup.options);
   await manager.request('POST', '/api/v2/reconcile');
   const fleet = await seeFleet(manager);
   const answered = run.answers.filter(({ done }) => done < cut);
@@ -173,7 +173,7 @@ export async function expectNothingLost(place: Place, run: Run, cut: number): Pr
   await repository.git('rev-list', '--objects', '--quiet', 'main');
   await expectWritable(manager, fleet);
   expect(await manager.stop()).toBe(0);
-  if (place.elsewhere === null) expect(await repository.git('status', '--porcelain')).toBe('');
+  if (setup.elsewhere === null) expect(await repository.git('status', '--porcelain')).toBe('');
 }
 
 /** Checks that the write in progress has happened completely, not at all, or was applied and taken back. */

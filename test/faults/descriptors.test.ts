@@ -42,7 +42,7 @@ describe.skipIf(process.platform !== 'linux' || !works('prlimit', ['--version'])
     });
 
     it.each([0, 1, 2, 3, 4, 6, 8])(
-      'with room for %i more makes failing writes and passes give advice, loses nothing, and is over once it is raised',
+      'with room for %i more makes failing writes and passes give advice; once it is raised, nothing is lost and writes succeed',
       async (more) => {
         const { repository, dataFolder } = await newFleet();
         const manager = await startProcessManager({

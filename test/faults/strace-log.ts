@@ -51,7 +51,7 @@ const TEXT = /"((?:[^"\\]|\\.)*)"/s;
 const PATH = /(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"/gs;
 const ANSWER = /^writev?\(\d+<(?:socket|TCP)/;
 
-/** Reads what a log of `straceTo` says of the files below `root`. Throws for a call that changes files there in a way it does not know. */
+/** Reads the calls on files below `root`, and the replies, from a log of `straceTo`. Throws for a change of a file that it does not know. */
 export function readLog(log: string, root: string): Traced[] {
   const positions = new Positions();
   const names = new Names();

@@ -17,7 +17,7 @@ describe('retryDelay', () => {
     ['absent', 1, 2000],
     ['present', 1, 2000],
   ] as const)(
-    'is at most, and at least half of, the last number: %s, failure %d, %d ms',
+    'for kind %s after failure %d lies between half of %d ms and all of it',
     (kind, failures, most) => {
       expect(retryDelay(kind, failures, 0)).toBe(most / 2);
       expect(retryDelay(kind, failures, 1 - Number.EPSILON)).toBe(most);

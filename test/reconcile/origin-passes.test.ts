@@ -81,7 +81,7 @@ describe('a scheduled pass', () => {
     ['refused', 'renew'],
     ['unavailable', 'release'],
     ['internal', 'release'],
-  ] as const)('that fails as %s leads to a %s of the lease', async (kind, call) => {
+  ] as const)('that fails as %s makes the manager %s the lease', async (kind, call) => {
     const situation = newSituation({ passError: kind });
     await passesIn(situation).passes.runScheduled();
     expect(situation.calls).toEqual(['refresh', 'pass', call]);

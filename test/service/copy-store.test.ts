@@ -75,7 +75,7 @@ describe('copyStore', () => {
 
   it.each([
     ['--to', 'a bad escape', {}, 'mongodb://ann:hun%zzter2@one/'],
-    ['--to', 'no host', {}, 'mongodb://ann:hunter2@:one'],
+    ['--to', 'a missing host', {}, 'mongodb://ann:hunter2@:one'],
     ['MONGODB_URI', 'an invalid option', { MONGODB_URI: 'mongodb://ann:hunter2@one/?tls=hunter2' }, 'folder'],
   ])(
     'reports that %s cannot be read because of %s, without the password',

@@ -85,7 +85,7 @@ function changesAt(keys: Iterable<string>, applied: AppliedState): ChangedObject
   return changes;
 }
 
-/** After each commit, the follower reads so many commits, and sometimes follows the store. */
+/** After each commit, the follower reads up to `reads` commits and may follow the store. */
 const anyStep = fc.record({ commit: anyCommit, reads: fc.nat(2), follows: fc.boolean() });
 
 /** One manager that applies every commit, and one that follows it. */

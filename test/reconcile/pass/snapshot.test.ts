@@ -124,7 +124,7 @@ describe('a snapshot', () => {
     expect(snapshot.state.app('web')?.content?.container_image).toBe('web:2');
   });
 
-  it('is unchanged after a failure, and the next advance reads the same files again', async () => {
+  it('is unchanged after a failure, and the next advance returns the missed changes', async () => {
     const { snapshot, faults, head, commit } = await openSnapshot(FILES);
     await snapshot.advance(await head(), nothingKnown);
     const revision = await commit({ 'apps/a1.yaml': 'container_image: b:1\n', 'apps/a2.yaml': null });

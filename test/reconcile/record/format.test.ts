@@ -165,7 +165,7 @@ describe('decodeSection', () => {
     expect(decodeSection(files)).toEqual(expect.any(String));
   });
 
-  it('refuses any other files without throwing', () => {
+  it('refuses random files without throwing', () => {
     const file = fc.oneof(fc.constantFrom('meta.json', shard), fc.string());
     fc.assert(
       fc.property(fc.dictionary(file, fc.oneof(fc.json(), fc.string())), (files) => {

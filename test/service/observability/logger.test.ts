@@ -64,7 +64,7 @@ describe('createLogger', () => {
     expect(text().trimEnd()).not.toMatch(CONTROLS);
   });
 
-  it('logs the message of an error and its cause, without repeating text', async () => {
+  it('logs the messages of an error and its causes, without repeating text', async () => {
     const { lines, out } = collect();
     const git = new Error('git fetch failed: no route');
     const origin = new HoldfastError('unavailable', 'origin is unreachable', {}, git);

@@ -119,7 +119,7 @@ export function reportsContract(open: OpenStore): void {
     });
 
     it.each([1, 4, 5, 6, 1000])(
-      'come in shorter pages if they are large, and all are found: page_size %i',
+      'come in pages of at most six if they are large, and none is left out: page_size %i',
       async (pageSize) => {
         const sent = Array.from({ length: 10 }, (_, time) => report(time, { log: 'ä"'.repeat(250_000) }));
         for (const one of sent) await test.store.insertReports([one], AT);

@@ -82,7 +82,7 @@ describe.skipIf(SERVER.isMissing)('two managers on one database', SERVER.limits,
 });
 
 describe.skipIf(SERVER.isMissing)('a manager on MongoDB', SERVER.limits, () => {
-  it('logs the product and version of the server, but not its address', async () => {
+  it('logs the product and version of the server, but no connection string', async () => {
     const manager = await startOnDatabase();
     const reached = manager.log.find(({ msg }) => msg === 'connected to the store');
     expect(reached).toMatchObject({ product: expect.any(String), version: expect.any(String), database });

@@ -71,7 +71,7 @@ describe.skipIf(SERVER.isMissing)(
       ['a write', update, HANG_UPDATES],
       ['a reconcile', reconcile, HANG_READS],
       ['a reconcile and the driver’s checks of the server', reconcile, HANG_EVERYTHING],
-    ])('ends with 0 during %s, and does not acknowledge it', async (_request, act, judge) => {
+    ])('ends with 0 during %s, which does not get 202', async (_request, act, judge) => {
       const manager = await startProcessManager(options);
       const heldUp = holdUp(judge);
       const reply = act(manager).catch(() => null);

@@ -215,9 +215,9 @@ const MANAGERS = canRaceHere
 /** Milliseconds, for a busy machine with a slow server. */
 const LIMITS = { timeout: 600_000 };
 
-describe.skipIf(SERVER.isMissing)(`${MANAGERS}, while a user pushes`, LIMITS, () => {
-  it('each of 200 acknowledged writes is kept once, git, store and replies agree, and no id falls', () =>
+describe.skipIf(SERVER.isMissing)(`a fleet of ${MANAGERS}, while a user pushes,`, LIMITS, () => {
+  it('keeps each of 200 acknowledged writes once, git, store and replies agree, and no id falls', () =>
     expectAllKept(200, 0));
 
-  it('cached replies bring no device back to an older version', () => expectAllKept(100, 1));
+  it('brings no device back to an older version with cached replies', () => expectAllKept(100, 1));
 });

@@ -45,7 +45,7 @@ describe('a write whose connection breaks', () => {
       { happened: 1, error: null },
     ],
     [
-      'is reported as unknown, and not repeated, if it was executed and is forgotten after 64 other writes',
+      'is reported as unavailable, and not repeated, if it was executed and is forgotten after 64 other writes',
       { isExecuted: true, others: 64 },
       { happened: 1, error: 'unavailable' },
     ],
@@ -56,7 +56,7 @@ describe('a write whose connection breaks', () => {
       { happened: 1, error: null },
     ],
     [
-      'is reported as unknown, and not repeated, if it was not executed and 65 other writes came in between',
+      'is reported as unavailable, and not repeated, if it was not executed and 65 other writes came in between',
       { isExecuted: false, others: 65 },
       { happened: 0, error: 'unavailable' },
     ],

@@ -3,7 +3,7 @@ import { SMALL_FLEET } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
 
 it.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])(
-  'a write gets 409 while origin has %s, whose name git could confuse with the branch',
+  'a write gets 409 while origin has %s, which git could confuse with the branch, and works once that is gone',
   async (other) => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);

@@ -125,18 +125,20 @@ describe('a manager that comes back after another one has served its devices', (
     expect(device.actions).toEqual(['restart web']);
   });
 
-  it('and raised an id while origin was unreachable gives ids above its own and the other ones', async () => {
+  it("gives ids above its own and the other one's if it raised an id while origin was unreachable", async () => {
     const { origin, first, worker } = await servedOrigin();
     await first.stop();
     const theirs = await failOver(origin, worker, ['web:3']);
     await rename(origin.url, `${origin.url}.away`);
     const again = await first.restart();
     expect((await again.post(`${WEB}/restart`)).status).toBe(202);
+    const own = await webId(again);
     await worker.poll(again);
     await rename(`${origin.url}.away`, origin.url);
     await again.reconcile();
     expect(await webId(again)).toBeGreaterThanOrEqual(theirs);
     await expectFollows(worker, again);
+    expect(await webId(again)).toBeGreaterThan(Math.max(own, theirs));
   });
 });
 
@@ -234,25 +236,28 @@ describe('two managers with a store each that run at once', () => {
   });
 });
 
-describe('what is not a record but has its name at origin', () => {
+describe('the ref of the record at origin', () => {
   it.each([
     ['a blob', async ({ bare }: TestOrigin) => bare.git('hash-object', '-w', 'HEAD')],
     ['a tree', async ({ bare }: TestOrigin) => bare.git('rev-parse', 'main^{tree}')],
     ['a commit of the branch', async ({ bare }: TestOrigin) => bare.git('rev-parse', 'main')],
-  ])('%s is replaced by a new record, which the status reports', async (_name, make) => {
-    const { origin, first } = await servedOrigin();
-    await expect.poll(() => recordAt(origin)).not.toBe('');
-    const other = await make(origin);
-    await origin.bare.git('update-ref', RECORD, other);
-    const id = await changeImage(first, 'web:3');
-    await expect.poll(() => origin.bare.git('cat-file', '-t', RECORD)).toBe('commit');
-    await expect.poll(() => recordAt(origin)).not.toBe(other);
-    await expect
-      .poll(async () => (await statusOf(first)).ids_record)
-      .toMatchObject({ problem: null, replaced: expect.anything() });
-    await first.stop();
-    await rm(first.dataFolder, { recursive: true });
-    const next = await startFollower(origin, { dataFolder: first.dataFolder });
-    expect(await webId(next)).toBe(id);
-  });
+  ])(
+    'that points to %s gets a new record instead, and the status reports the replacement',
+    async (_name, make) => {
+      const { origin, first } = await servedOrigin();
+      await expect.poll(() => recordAt(origin)).not.toBe('');
+      const other = await make(origin);
+      await origin.bare.git('update-ref', RECORD, other);
+      const id = await changeImage(first, 'web:3');
+      await expect.poll(() => origin.bare.git('cat-file', '-t', RECORD)).toBe('commit');
+      await expect.poll(() => recordAt(origin)).not.toBe(other);
+      await expect
+        .poll(async () => (await statusOf(first)).ids_record)
+        .toMatchObject({ problem: null, replaced: expect.anything() });
+      await first.stop();
+      await rm(first.dataFolder, { recursive: true });
+      const next = await startFollower(origin, { dataFolder: first.dataFolder });
+      expect(await webId(next)).toBe(id);
+    },
+  );
 });

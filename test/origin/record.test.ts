@@ -103,7 +103,7 @@ describe('the record of ids at origin', () => {
       .toMatchObject({ problem: null });
   });
 
-  it('is kept in the mirror if origin refuses it, is logged once, and hinders nothing', async () => {
+  it('is kept in the mirror if origin refuses it, which is logged once and hinders nothing', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     await refuseRecord(origin);
     const manager = await startFollower(origin);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -50,8 +51,8 @@ describe('what an interrupted fetch left in the mirror', () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     const mirror = join(manager.dataFolder, 'mirror.git');
-    for (const name of ['packed-refs.lock', 'refs/remotes/origin/main.lock'])
-      await writeFile(join(mirror, name), '');
+    const locks = ['packed-refs.lock', 'refs/remotes/origin/main.lock'].map((name) => join(mirror, name));
+    for (const lock of locks) await writeFile(lock, '');
     const half = join(mirror, 'objects/pack/tmp_pack_half');
     await writeFile(half, 'PACK');
     await utimes(half, new Date(0), new Date(0));
@@ -59,6 +60,7 @@ describe('what an interrupted fetch left in the mirror', () => {
     await manager.reconcile();
     await expectApplied(manager, id);
     expect(await readdir(join(mirror, 'objects/pack'))).not.toContain('tmp_pack_half');
+    expect(locks.filter((lock) => existsSync(lock))).toEqual([]);
   });
 
   it('is removed once it is old, even by a fetch that brings nothing new', async () => {

@@ -183,59 +183,47 @@ describe.each(LAYOUTS)('two managers of one repository with $layout', ({ lines }
   });
 });
 
-describe('a manager whose line has no section in the record', () => {
-  const [main, production] = LAYOUTS[1]!.lines;
+const [MAIN, PRODUCTION] = LAYOUTS[1]!.lines;
 
+describe('a manager whose line has no section in the record', () => {
   it('does not take over ids of another branch, and starts above all ids that its devices can have seen', async () => {
     const origin = await originOfTwoFleets();
-    const staging = await startAt(origin, main);
-    const manager = await startAt(origin, production);
+    const staging = await startAt(origin, MAIN);
+    const manager = await startAt(origin, PRODUCTION);
     for (let count = 0; count < 5; count++) await manager.post(`${WEB}/restart`);
     const served = await idsOf(manager);
     await manager.stop();
     await origin.bare.git('update-ref', '-d', RECORD);
     await staging.post(`${WEB}/restart`);
     await staging.stop();
-    const next = await loseAll(origin, manager, production);
+    const next = await loseAll(origin, manager, PRODUCTION);
     expect((await statusOf(next)).ids_seeded).toMatchObject({ record: 'none', kept: 0 });
     for (const [name, id] of Object.entries(await idsOf(next))) expect(id).toBeGreaterThan(served[name] ?? 0);
   });
 
   it('starts above all ids of the record, even future ones, since its devices may come from other lines', async () => {
     const origin = await originOfTwoFleets();
-    const manager = await startAt(origin, main, { now: () => Date.now() + 1_000_000_000 });
+    const manager = await startAt(origin, MAIN, { now: () => Date.now() + 1_000_000_000 });
     const before = await idsOf(manager);
     await manager.stop();
-    const next = await startAt(origin, production);
+    const next = await startAt(origin, PRODUCTION);
     for (const [name, id] of Object.entries(await idsOf(next))) expect(id).toBeGreaterThan(before[name] ?? 0);
   });
 
   it('but has its store keeps its ids and records them', async () => {
     const origin = await originOfTwoFleets();
-    const manager = await startAt(origin, main);
+    const manager = await startAt(origin, MAIN);
     await manager.post(`${WEB}/restart`);
     const before = await idsOf(manager);
     await manager.stop();
-    const moved = await startAt(origin, production, { dataFolder: manager.dataFolder });
+    const moved = await startAt(origin, PRODUCTION, { dataFolder: manager.dataFolder });
     expect(await idsOf(moved)).toEqual(before);
-    await expect.poll(() => isRecorded(origin, moved, production)).toBe(true);
-  });
-
-  it('and returns without its store to a line that it left starts above the ids of the line in between', async () => {
-    const origin = await originOfTwoFleets();
-    const manager = await startAt(origin, main);
-    await manager.stop();
-    const moved = await startAt(origin, production, { dataFolder: manager.dataFolder });
-    await moved.put(`${WEB}/update`, { privileged: true });
-    const served = await idsOf(moved);
-    const back = await loseAll(origin, moved, main);
-    expect((await statusOf(back)).ids_seeded).toMatchObject({ record: 'used', kept: 0 });
-    for (const [name, id] of Object.entries(await idsOf(back))) expect(id).toBeGreaterThan(served[name] ?? 0);
+    await expect.poll(() => isRecorded(origin, moved, PRODUCTION)).toBe(true);
   });
 
   it('and has an old copy of its store finds in the section of the other branch that the copy is old', async () => {
     const origin = await originOfTwoFleets();
-    const manager = await startAt(origin, main);
+    const manager = await startAt(origin, MAIN);
     await manager.stop();
     const copy = await copyData(manager);
     const again = await manager.restart();
@@ -246,12 +234,26 @@ describe('a manager whose line has no section in the record', () => {
     await rm(manager.dataFolder, { recursive: true });
     await cp(copy, manager.dataFolder, { recursive: true });
     // On `production` the app is as in the copy, but devices may have seen other contents since.
-    const moved = await startAt(origin, production, { dataFolder: manager.dataFolder, now: later });
+    const moved = await startAt(origin, PRODUCTION, { dataFolder: manager.dataFolder, now: later });
     expect((await statusOf(moved)).ids_seeded).toMatchObject({
       cause: 'older-than-record',
       record: 'used',
       kept: 0,
     });
     expect(await webId(moved)).toBeGreaterThan(served + 1);
+  });
+});
+
+describe('a manager that returns without its store to a line that it left', () => {
+  it('starts above the ids that it gave on the line in between', async () => {
+    const origin = await originOfTwoFleets();
+    const manager = await startAt(origin, MAIN);
+    await manager.stop();
+    const moved = await startAt(origin, PRODUCTION, { dataFolder: manager.dataFolder });
+    await moved.put(`${WEB}/update`, { privileged: true });
+    const served = await idsOf(moved);
+    const back = await loseAll(origin, moved, MAIN);
+    expect((await statusOf(back)).ids_seeded).toMatchObject({ record: 'used', kept: 0 });
+    for (const [name, id] of Object.entries(await idsOf(back))) expect(id).toBeGreaterThan(served[name] ?? 0);
   });
 });

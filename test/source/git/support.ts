@@ -74,7 +74,10 @@ export function faultsAt(point: FaultPoint, act: () => void): Faults {
   };
 }
 
-/** A machine whose `git` first runs these lines of shell, with its arguments and in its folder. */
+/**
+ * A machine whose `git` first runs these lines of shell, with its arguments and in its folder, and then, unless they exit,
+ * the real git. Goes with the test.
+ */
 export async function machineWith(lines: string, timeLimit = MACHINE.timeLimit): Promise<Machine> {
   const folder = await temporaryFolder();
   const path = MACHINE.env['PATH'];

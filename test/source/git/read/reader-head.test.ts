@@ -4,8 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCheckout } from '../../../../src/source/git/checkout.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
-import { machineWithGit } from '../machine-with-git.ts';
-import { newRepository, openSource, publishOne } from '../support.ts';
+import { machineWith, newRepository, openSource, publishOne } from '../support.ts';
 
 /** A repository whose folder `ds` has one commit. */
 async function repositoryWithCommit(): Promise<{ repository: TestRepository; revision: string }> {
@@ -149,7 +148,7 @@ describe('head', () => {
     const revision = await repository.commit({ 'ds/a': '' });
     await repository.git('pack-refs', '--all', '--prune');
     const log = join(await temporaryFolder(), 'log');
-    const machine = await machineWithGit(`echo "$1" >> '${log}'`);
+    const machine = await machineWith(`echo "$1" >> '${log}'`);
     const source = await openCheckout(join(repository.folder, 'ds'), null, machine);
     onTestFinished(() => source.close());
     const head = { branch: 'refs/heads/wide\u3000space\u00a0', revision };

@@ -7,8 +7,7 @@ import { runGit } from '../../../../src/source/git/process/run.ts';
 import type { Machine } from '../../../../src/source/git/repository/repository.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
-import { machineWithGit } from '../machine-with-git.ts';
-import { contextAt, draftOf, openSource, publishOne } from '../support.ts';
+import { contextAt, draftOf, machineWith, openSource, publishOne } from '../support.ts';
 
 const FILE = 'apps/web.yaml';
 const THREE_WEEKS = 21 * 24 * 60 * 60;
@@ -44,7 +43,7 @@ it('a commit writer writes a blob again after a clean-up has dropped it, though 
   await repository.git('switch', '--quiet', 'main');
   const blob = await makeOldPacks(repository, 'a: 2\n');
   const source = await openSource(repository.folder, 'followed');
-  // This write fails, but now its `fast-import` knows the blob.
+  // This write fails, but its `fast-import` has now seen the blob.
   const late = { ...(await source.reader.head()), revision: first };
   await expect(source.publisher.publish(late, [draftOf({ [FILE]: 'a: 2\n' })])).rejects.toThrow();
   await publishOne(source, { [FILE]: 'a: 4\n' });
@@ -60,7 +59,7 @@ async function slowGit(): Promise<{ machine: Machine; log(): Promise<string> }> 
   const log = join(await temporaryFolder(), 'log');
   const search = `trap "echo ended >> '${log}'; exit 143" TERM; echo started >> '${log}'; sleep 600 & wait`;
   return {
-    machine: await machineWithGit(`case "$*" in *--cruft*) ${search};; esac`),
+    machine: await machineWith(`case "$*" in *--cruft*) ${search};; esac`),
     log: () => readFile(log, 'utf8').catch(() => ''),
   };
 }

@@ -12,8 +12,7 @@ import {
 import { openCommitWriter } from '../../../../src/source/git/write/commit-writer.ts';
 import { writeFiles } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
-import { machineWithGit } from '../machine-with-git.ts';
-import { contextAt, draftOf, MACHINE } from '../support.ts';
+import { contextAt, draftOf, MACHINE, machineWith } from '../support.ts';
 
 /** Seconds. */
 const DAY = 24 * 60 * 60;
@@ -41,8 +40,8 @@ async function makeVersions(repository: TestRepository, texts: readonly string[]
       `committer H <h@h> 1700000000 +0000\ndata 7\nRecord\nM 100644 inline ids\ndata ${text.length}\n${text}\n\n` +
       `get-mark :1\ncheckpoint\n`,
   );
-  const said = await runGit(contextAt(repository.folder), commands.fastImport(), `${commits.join('')}done\n`);
-  return said.trim().split('\n');
+  const ids = await runGit(contextAt(repository.folder), commands.fastImport(), `${commits.join('')}done\n`);
+  return ids.trim().split('\n');
 }
 
 /** Texts of versions, enough of them to make a clean-up due. */
@@ -76,7 +75,7 @@ async function hasObject(repository: TestRepository, id: string): Promise<boolea
 }
 
 /** A git that has no cruft packs yet. */
-const olderGit = (): Promise<Machine> => machineWithGit('case "$*" in *--cruft*) exit 129;; esac');
+const olderGit = (): Promise<Machine> => machineWith('case "$*" in *--cruft*) exit 129;; esac');
 
 const UNREACHABLE_VERSIONS: readonly {
   name: string;
@@ -188,7 +187,7 @@ describe('unreachable versions of the record of ids', () => {
 });
 
 /** A git that cannot write a pack as large as all the others together, and leaves behind what it has written of it. */
-const gitWithoutSpace = (): Promise<Machine> => machineWithGit('case "$*" in *repack*) ulimit -f 1;; esac');
+const gitWithoutSpace = (): Promise<Machine> => machineWith('case "$*" in *repack*) ulimit -f 1;; esac');
 
 describe('a clean-up', () => {
   it('removes what it has written, and no other file, if there is too little space', async () => {
@@ -238,7 +237,7 @@ describe('a clean-up', () => {
     await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
     await makeVersions(repository, numbered('version'));
     const unfinished = join(repository.folder, '.git/objects/pack/tmp_pack_others');
-    const machine = await machineWithGit(
+    const machine = await machineWith(
       `case "$*" in *repack*) touch -d '1 minute ago' '${unfinished}';; esac`,
     );
     await (await openMaintenance(repository, 'clone', machine))();

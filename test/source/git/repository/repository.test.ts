@@ -12,12 +12,11 @@ import {
 } from '../../../../src/source/git/repository/repository.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, testRepository } from '../../../support/git.ts';
-import { machineWithGit } from '../machine-with-git.ts';
-import { MACHINE, newRepository, openSource } from '../support.ts';
+import { MACHINE, machineWith, newRepository, openSource } from '../support.ts';
 
 /** A machine whose `git` reports this version. */
 const machineWithVersion = (version: string): Promise<Machine> =>
-  machineWithGit(`[ "$1" != version ] || { echo "git version ${version}"; exit; }`);
+  machineWith(`[ "$1" != version ] || { echo "git version ${version}"; exit; }`);
 
 describe('findRepository', () => {
   it.each([
@@ -140,7 +139,7 @@ describe('findRepository', () => {
   it('refuses a repository without a work tree even if git ignores such repositories by default', async () => {
     const { folder } = await newRepository('--bare');
     // The default of git 3.0.
-    const machine = await machineWithGit(`export GIT_CONFIG_PARAMETERS="'safe.bareRepository=explicit'"`);
+    const machine = await machineWith(`export GIT_CONFIG_PARAMETERS="'safe.bareRepository=explicit'"`);
     await expect(findRepository(folder, machine)).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringMatching(/work tree/),
@@ -164,7 +163,7 @@ describe('findRepository', () => {
     { name: 'without HEAD', spoil: (folder: string) => rm(join(folder, '.git/HEAD')) },
     { name: 'whose HEAD is empty', spoil: (folder: string) => writeFile(join(folder, '.git/HEAD'), '') },
     {
-      name: 'that is a linked work tree of a lost repository',
+      name: 'whose .git file leads nowhere',
       spoil: async (folder: string) => {
         await rm(join(folder, '.git'), { recursive: true });
         await writeFile(join(folder, '.git'), 'gitdir: /nonexistent/.git/worktrees/x\n');

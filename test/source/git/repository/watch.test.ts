@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { watchRepository } from '../../../../src/source/git/repository/watch.ts';
 import type { Watcher } from '../../../../src/source/source.ts';
-import { contextAt, newRepository } from '../support.ts';
+import { newRepository, repositoryOf } from '../support.ts';
 
 const watchers: Watcher[] = [];
 afterEach(async () => {
@@ -16,14 +16,12 @@ async function watchedRepository(onChange: () => void = () => undefined) {
   const fleet = await newRepository();
   await fleet.commit({ 'a.txt': 'one\n' });
   await fleet.git('branch', 'other');
-  const gitFolder = `${fleet.folder}/.git`;
-  const repository = { context: contextAt(fleet.folder), gitFolder, commonFolder: gitFolder, prefix: '' };
   const events = { count: 0 };
   const count = (): void => {
     events.count += 1;
     onChange();
   };
-  watchers.push(await watchRepository(repository, count));
+  watchers.push(await watchRepository(repositoryOf(fleet.folder), count));
   return { ...fleet, events };
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { GitFailure } from '../../../../src/source/git/process/run.ts';
 import { openRefMover } from '../../../../src/source/git/write/ref-mover.ts';
+import { failureOf } from '../process/failure.ts';
 import { machineWith, newRepository, repositoryOf } from '../support.ts';
 
 /** A repository with three commits on `main`, oldest first, and a mover of its refs. */
@@ -17,12 +17,6 @@ async function opened() {
   const tip = async (): Promise<string> => (await fleet.git('rev-parse', 'refs/heads/main')).trim();
   const [one = '', two = '', three = ''] = commits;
   return { ...fleet, refs, tip, one, two, three };
-}
-
-async function failureOf(call: Promise<unknown>): Promise<GitFailure> {
-  const error = await call.catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(GitFailure);
-  return error as GitFailure;
 }
 
 describe('RefMover', () => {

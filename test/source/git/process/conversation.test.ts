@@ -243,7 +243,7 @@ describe('an answer that cannot be parsed', () => {
     });
     const second = git.ask('info HEAD:f1\n', readLine);
     const all = Promise.allSettled([first, second]);
-    // After this, git has answered both requests.
+    // By the time another process has started and answered, git has usually answered both requests.
     await info(openConversation(), 'HEAD');
     fail();
     expect(await all).toMatchObject([

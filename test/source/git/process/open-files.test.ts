@@ -7,7 +7,7 @@ import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 
 const run = promisify(execFile);
 
-it('every way to run git rejects with a GitFailure while no file descriptor is left, and works again afterwards', async () => {
+it('runGit, a transfer and a conversation reject with a GitFailure while no file descriptor is left, and work again afterwards', async () => {
   const script = fileURLToPath(new URL('run-out-of-files.ts', import.meta.url));
   const command = 'ulimit -n 256; exec "$0" --import tsx "$1"';
   const { stdout } = await run('sh', ['-c', command, process.execPath, script]);

@@ -5,7 +5,7 @@ import { gitEnvironment } from '../../../../src/source/git/process/environment.t
 import { runGit } from '../../../../src/source/git/process/run.ts';
 import { createTransfers } from '../../../../src/source/git/process/transfer.ts';
 
-/** Runs git in every way while no file can be opened, and again when it can. Prints the outcomes as JSON. */
+/** Runs git in three ways while no file can be opened, and again when it can. Prints the outcomes as JSON. */
 const context = { folder: '/', env: gitEnvironment({ PATH: process.env['PATH'] }, ['*']), timeLimit: 20_000 };
 const git = new Conversation(context, commands.fastImport());
 const calls: Record<string, () => Promise<unknown>> = {

@@ -224,7 +224,7 @@ describe('history', () => {
   });
 });
 
-describe('a history with very much output of git', () => {
+describe('a history that git lists at great length', () => {
   const FOLDERS = Array.from({ length: 11 }, (_, index) => `${index % 10}`.repeat(240 + index));
 
   /** A commit of one folder `ds` in which one file stands under `11 ** levels` names. */

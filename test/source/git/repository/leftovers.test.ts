@@ -34,7 +34,7 @@ const PACK_FILES = [
   { what: 'a keep mark of a user', name: 'pack-2.keep', text: 'release 1.0\n', age: 60, stays: true },
 ];
 
-it('a start removes what a killed writer left among the packs, and keeps young files and keep marks of users', async () => {
+it('a start removes what killed writers left among the packs, and keeps young unfinished packs and keep marks of users', async () => {
   const repository = await testRepository();
   await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
   const packs = join(repository.folder, '.git/objects/pack');

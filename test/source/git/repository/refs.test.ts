@@ -14,40 +14,40 @@ async function tipOf({ folder }: TestRepository): Promise<string | null | undefi
 
 type Arrange = (repository: TestRepository, file: string) => Promise<unknown>;
 
-const PRESENT: { name: string; arrange: Arrange }[] = [
-  { name: 'has a file of its own', arrange: ({ git }) => git('update-ref', REF, 'HEAD') },
-  {
-    name: 'is in packed-refs',
-    arrange: async ({ git }) => {
+const PRESENT: [string, Arrange][] = [
+  ['has a file of its own', ({ git }) => git('update-ref', REF, 'HEAD')],
+  [
+    'is in packed-refs',
+    async ({ git }) => {
       await git('update-ref', REF, 'HEAD');
       await git('pack-refs', '--all');
     },
-  },
-  {
-    name: 'is in packed-refs after a ref whose name ends with its own',
-    arrange: async ({ git }) => {
+  ],
+  [
+    'is in packed-refs after a ref whose name ends with its own',
+    async ({ git }) => {
       await git('update-ref', REF, 'HEAD');
       await git('update-ref', `refs/a/${REF}`, 'HEAD^{tree}');
       await git('pack-refs', '--all');
     },
-  },
-  { name: 'is symbolic', arrange: ({ git }) => git('symbolic-ref', REF, 'refs/heads/main') },
+  ],
+  ['is symbolic', ({ git }) => git('symbolic-ref', REF, 'refs/heads/main')],
 ];
 
-const MISSING: { name: string; arrange: Arrange }[] = [
-  { name: 'does not exist', arrange: async () => undefined },
-  { name: 'is only a folder of other refs', arrange: ({ git }) => git('update-ref', `${REF}/x`, 'HEAD') },
-  {
-    name: 'has a file that a loss of power has emptied',
-    arrange: async (_, file) => {
+const MISSING: [string, Arrange][] = [
+  ['does not exist', async () => undefined],
+  ['is only a folder of other refs', ({ git }) => git('update-ref', `${REF}/x`, 'HEAD')],
+  [
+    'has a file that a loss of power has emptied',
+    async (_, file) => {
       await mkdir(join(file, '..'), { recursive: true });
       await writeFile(file, '');
     },
-  },
-  {
-    name: 'does not exist, in a repository without a folder of branches',
-    arrange: ({ folder }) => rm(join(folder, '.git/refs/heads'), { recursive: true }),
-  },
+  ],
+  [
+    'does not exist, in a repository without a folder of branches',
+    ({ folder }) => rm(join(folder, '.git/refs/heads'), { recursive: true }),
+  ],
 ];
 
 async function arranged(arrange: Arrange) {
@@ -58,12 +58,12 @@ async function arranged(arrange: Arrange) {
 }
 
 describe('refTips', () => {
-  it.each(PRESENT)('resolves to the id of a ref that $name', async ({ arrange }) => {
+  it.each(PRESENT)('resolves to the id of a ref that %s', async (_name, arrange) => {
     const { repository, commit } = await arranged(arrange);
     expect(await tipOf(repository)).toBe(commit);
   });
 
-  it.each(MISSING)('resolves to null for a ref that $name', async ({ arrange }) => {
+  it.each(MISSING)('resolves to null for a ref that %s', async (_name, arrange) => {
     const { repository } = await arranged(arrange);
     expect(await tipOf(repository)).toBeNull();
   });

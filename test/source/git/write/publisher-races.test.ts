@@ -89,7 +89,6 @@ describe('a user who switches branches during a write', () => {
     expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'b\n']);
   });
 
-  // In this and the next tests HEAD moves without the lock of the index, as git does at the end of a switch.
   it('to its branch, while the work trees are listed, makes it reject as moved-on', async () => {
     const { repository, base } = await twoBranches();
     await repository.git('checkout', '--quiet', 'other');
@@ -102,6 +101,7 @@ describe('a user who switches branches during a write', () => {
     expect(await status(repository)).toBe('');
   });
 
+  // From here on only HEAD moves during the write, without the lock of the index, as at the end of a switch.
   it('away from its branch, once the note is written, makes it reject as moved-on and leave nothing', async () => {
     const { repository, base } = await twoBranches();
     const source = await openSource(dsOf(repository), null, {

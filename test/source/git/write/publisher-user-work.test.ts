@@ -228,7 +228,7 @@ async function act(
 describe("a user's work that begins after the write has checked for it", () => {
   it.each([
     {
-      name: 'an ignored file at the path of the new one',
+      name: 'an ignored file where the new one goes',
       edits: { 'apps/new.yaml': 'ours\n' },
       work: (folder: string) => writeFileSync(join(folder, 'ds/apps/new.yaml'), 'mine'),
     },

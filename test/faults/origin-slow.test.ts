@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { HAS_OPENSSL, serveHttps } from '../support/https-origin.ts';
 import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
@@ -51,6 +52,23 @@ describe.skipIf(!HAS_OPENSSL)('an origin that sends one byte a second', () => {
     const write = async () => (await manager.put(UPDATE, { container_image: 'quick:2' })).status;
     await expect.poll(write).toBe(202);
     await expectIntact(origin.url);
+  });
+});
+
+describe('an origin that accepts a connection and never answers', () => {
+  it('does not keep a first start waiting: the status reports it, and devices get 503', async () => {
+    const server = createServer(() => undefined).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as { port: number };
+    const origin = await testOrigin(SMALL_FLEET);
+    const url = `https://127.0.0.1:${port}/fleet.git`;
+    const manager = await startFollower({ ...origin, url }, { settings: { GIT_TIMEOUT: '1' } });
+    expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({
+      state: 'failing',
+      error: { kind: 'unavailable', message: 'origin did not respond in time' },
+    });
+    expect((await manager.get(INFO)).status).toBe(503);
   });
 });
 

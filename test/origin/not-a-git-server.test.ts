@@ -32,9 +32,6 @@ const ANSWERS = [
   },
 ];
 
-/** With the name in front, since `%s` prints it without quotes, and completely. */
-const ROWS = ANSWERS.map((answer) => [answer.name, answer] as const);
-
 /** Origin over https; while `state.answer` is set, that is sent instead of what git answers. */
 async function originBehind(answer: (typeof ANSWERS)[number] | null) {
   const origin = await testOrigin(SMALL_FLEET);
@@ -50,27 +47,21 @@ async function originBehind(answer: (typeof ANSWERS)[number] | null) {
 }
 
 describe.skipIf(!HAS_OPENSSL)('an address that does not answer like a git server', () => {
-  it.each(ROWS)(
-    'but with %s: a first start reports that and serves no empty fleet',
-    async (_name, answer) => {
-      const { state, follow } = await originBehind(answer);
-      const manager = await follow();
-      const { body } = await manager.reconcile();
-      expect(body).toMatchObject({
-        state: 'failing',
-        error: { kind: 'unavailable', message: answer.message },
-      });
-      expect((await manager.get('/api/v2/apps')).status).toBe(503);
-      expect((await manager.get('/api/v2/device_groups/edge/info')).status).toBe(503);
-      state.answer = null;
-      expect((await manager.reconcile()).body).toMatchObject({ state: 'applied', error: null });
-      expect((await manager.get('/api/v2/apps')).status).toBe(200);
-    },
-  );
+  it.each(ANSWERS)('but with $name: a first start reports that and serves no empty fleet', async (answer) => {
+    const { state, follow } = await originBehind(answer);
+    const manager = await follow();
+    const { body } = await manager.reconcile();
+    expect(body).toMatchObject({ state: 'failing', error: { kind: 'unavailable', message: answer.message } });
+    expect((await manager.get('/api/v2/apps')).status).toBe(503);
+    expect((await manager.get('/api/v2/device_groups/edge/info')).status).toBe(503);
+    state.answer = null;
+    expect((await manager.reconcile()).body).toMatchObject({ state: 'applied', error: null });
+    expect((await manager.get('/api/v2/apps')).status).toBe(200);
+  });
 
-  it.each(ROWS.slice(0, 2))(
-    'but with %s, after a successful start: the status reports that, not a deleted branch',
-    async (_name, answer) => {
+  it.each(ANSWERS.slice(0, 2))(
+    'but with $name, later: the status reports that, not a deleted branch',
+    async (answer) => {
       const { state, follow } = await originBehind(null);
       const manager = await follow();
       expect((await manager.reconcile()).body.state).toBe('applied');
@@ -80,15 +71,12 @@ describe.skipIf(!HAS_OPENSSL)('an address that does not answer like a git server
       expect((await manager.put('/api/v2/apps/web/update', { container_image: 'back:1' })).status).toBe(202);
     },
   );
-});
 
-it.skipIf(!HAS_OPENSSL)(
-  'a git server that has no branch yet is not mistaken for such an address: the first write makes the branch',
-  async () => {
+  it('is not confused with a git server that has no branch yet: the first write makes the branch', async () => {
     const { origin, follow } = await originBehind(null);
     await origin.bare.git('update-ref', '-d', 'refs/heads/main');
     const manager = await follow();
     expect((await manager.post('/api/v2/apps/new', { container_image: 'a:1' })).status).toBe(200);
     expect(await origin.bare.show('desired-state/apps/new.yaml', 'main')).toContain('a:1');
-  },
-);
+  });
+});

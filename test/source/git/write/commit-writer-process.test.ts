@@ -8,7 +8,7 @@ import { filesAt, start } from './commit-writer-support.ts';
 
 const noting = await notingGit();
 
-/** The same with a writer that has made a commit, and whose process id `noting` has. */
+/** A repository as `start` makes it, and a writer in it that has made a commit; `noting` has its process id. */
 async function startNoted() {
   const { repository, base } = await start();
   const opened = repositoryOf(repository.folder, 'ds');
@@ -119,10 +119,13 @@ describe('the fast-import process', () => {
   it('ends after 30 seconds without work, and is started again by the next write', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const { repository, base, writer } = await start();
-    const [first = ''] = await writer.write(base, [draftOf({ a: '1' })]);
+    const { repository, base, writer } = await startNoted();
+    const first = await noting.last();
+    await writer.write(base, [draftOf({ a: '1' })]);
+    expect(await noting.last()).toBe(first);
     await vi.advanceTimersByTimeAsync(30_000);
-    const [second = ''] = await writer.write(first, [draftOf({ a: '2' })]);
-    expect(await repository.git('rev-parse', `${second}^`)).toBe(first);
+    const [id = ''] = await writer.write(base, [draftOf({ a: '2' })]);
+    expect(await noting.last()).not.toBe(first);
+    expect(await repository.git('rev-parse', `${id}^`)).toBe(base);
   });
 });

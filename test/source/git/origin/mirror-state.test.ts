@@ -65,7 +65,7 @@ describe('isWhole', () => {
       ({ folder }) => writeFile(join(folder, 'holdfast-origin'), '/elsewhere'),
     ],
     ['that was deleted', ({ folder }) => rm(folder, { recursive: true })],
-  ])('is false for a mirror %s, which the next fetch repairs', async (_name, damage) => {
+  ])('is false for a mirror %s, which works again after it is reopened', async (_name, damage) => {
     const mirror = await mirrorOf(await testOrigin(SMALL_FLEET));
     await damage(mirror);
     expect(await mirror.isWhole()).toBe(false);

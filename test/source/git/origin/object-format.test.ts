@@ -20,14 +20,14 @@ async function scriptedGit(lines: string): Promise<{ path: string; behave(lines:
   return { path: `${folder}:${path}`, behave };
 }
 
-/** Creates an origin with one commit; at `place`, if given, instead of what is there. */
-async function createOrigin(format: string, place?: string): Promise<{ url: string; tip: string }> {
+/** Creates an origin with one commit; at `path`, if given, instead of what is there. */
+async function createOrigin(format: string, path?: string): Promise<{ url: string; tip: string }> {
   const folder = await temporaryFolder();
   const clone = repositoryAt(join(folder, 'clone'));
   await mkdir(clone.folder);
   await clone.git('init', '--quiet', '--initial-branch=main', `--object-format=${format}`);
   const tip = await clone.commit({ 'desired-state/apps/web.yaml': 'container_image: a\n' });
-  const url = place ?? join(folder, 'origin.git');
+  const url = path ?? join(folder, 'origin.git');
   await rm(url, { recursive: true, force: true });
   await clone.git('clone', '--quiet', '--bare', clone.folder, url);
   return { url, tip };

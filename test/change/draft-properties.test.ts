@@ -28,7 +28,7 @@ const someFields = fc.constantFrom<AppChange>(
   { running: true },
   { env_vars: {} },
 );
-const members = fc.shuffledSubarray(['a', 'b', 'c', 'nobody']).map((apps): DeviceGroup => ({ apps }));
+const members = fc.shuffledSubarray(['a', 'b', 'c', 'unknown']).map((apps): DeviceGroup => ({ apps }));
 
 const anyWrite: fc.Arbitrary<Write> = fc.oneof(
   fc.tuple(app, allFields).map(([name, fields]): Write => ({ kind: 'app', op: 'create', name, fields })),

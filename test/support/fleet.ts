@@ -85,7 +85,7 @@ const appText = fc.constantFrom(
 const groupText = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.shuffledSubarray([...APP_NAMES, 'nobody']).map((apps) => `apps: [${apps.join(', ')}]\n`),
+    arbitrary: fc.shuffledSubarray([...APP_NAMES, 'unknown']).map((apps) => `apps: [${apps.join(', ')}]\n`),
   },
   { weight: 4, arbitrary: fc.shuffledSubarray(APP_NAMES).map((apps) => `apps: [${apps.join(', ')}]\n`) },
   { weight: 1, arbitrary: fc.constantFrom('apps: [a, a]\n', 'apps: {\n', '', 'apps: []\n') },

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Write } from '../../src/change/write.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import type { Reader } from '../../src/source/source.ts';
 import { tagsOf } from '../../src/store/if-match.ts';
 import type { StoredApp } from '../../src/store/store.ts';
 import { type Engine, wrap } from '../support/engine.ts';
-import { buildWriterEngine, CONTEXT, failure, setImage, WEB } from '../support/writer-engine.ts';
+import { buildWriterEngine, CONTEXT, failure, setImage, WAIT_LIMIT, WEB } from '../support/writer-engine.ts';
 
 const BY_PAT = { actor: 'pat', requestId: 'r', at: 0 };
 
@@ -225,12 +225,17 @@ describe('the queue of writes', () => {
 
   it('refuses writes that have waited too long, and does not carry them out later', async () => {
     const gate = createGate();
-    const engine = await buildWriterEngine({ waitLimit: 1000, beforePublish: () => gate.opened });
+    const engine = await buildWriterEngine({ beforePublish: () => gate.opened });
     const first = engine.writer.write(setImage('web', '2'), CONTEXT);
     await untilTaken();
-    const refused = await Promise.all(
-      [setImage('web', '3'), create('new')].map((write) => failure(engine.writer.write(write, CONTEXT))),
+    // The clock is false only while these writes wait, so their limit passes and no other one.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const waiting = [setImage('web', '3'), create('new')].map((write) =>
+      failure(engine.writer.write(write, CONTEXT)),
     );
+    vi.advanceTimersByTime(WAIT_LIMIT);
+    vi.useRealTimers();
+    const refused = await Promise.all(waiting);
     expect(refused.map(({ kind }) => kind)).toEqual(['unavailable', 'unavailable']);
     gate.open();
     await first;
@@ -256,12 +261,12 @@ describe('the queue of writes', () => {
 });
 
 it.each<[string, Write, readonly string[] | null, string]>([
-  ['the create of an existing app, because it exists', create('web'), null, 'present'],
-  ['a change of an unknown app, because it does not exist', setImage('nope', '2'), null, 'absent'],
-  ['a write whose If-Match does not match, because of that', setImage('web', '2'), ['"0"'], 'moved-on'],
-  ['any other change, because of the head', setImage('web', '2'), null, 'conflict'],
-  ['any other create, because of the head', create('new'), null, 'conflict'],
-])('a head that is refused blocks %s', async (_, write, ifMatch, kind) => {
+  ['the create of an existing app fails because it exists', create('web'), null, 'present'],
+  ['a change of an unknown app fails because it does not exist', setImage('nope', '2'), null, 'absent'],
+  ['a write fails because its If-Match does not match', setImage('web', '2'), ['"0"'], 'moved-on'],
+  ['any other change fails because of the head', setImage('web', '2'), null, 'conflict'],
+  ['any other create fails because of the head', create('new'), null, 'conflict'],
+])('on a head that is refused, %s', async (_, write, ifMatch, kind) => {
   const engine = await buildWriterEngine();
   await engine.commit({ [WEB]: null, 'apps/cron.yaml': null }, 'lose all files');
   const refused = await failure(engine.writer.write(write, { ...CONTEXT, ifMatch }));

@@ -8,6 +8,8 @@ import type { Store } from '../../src/store/store.ts';
 import { buildEngine, type Engine, type EngineOptions, wrap } from './engine.ts';
 import { DEFAULTS } from './fleet.ts';
 
+/** Milliseconds that a write waits in the queue, for a pass before it is drafted, and for the pass that applies it. */
+export const WAIT_LIMIT = 60_000;
 /** A request of a user, as the writer needs it. */
 export const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r', ifMatch: null };
 /** The file of the app `web`, below `desired-state/`. */
@@ -29,32 +31,30 @@ export interface WriterEngineOptions extends EngineOptions {
   afterPublish?: (engine: Engine) => Promise<unknown>;
   reconciler?: (engine: Engine) => Partial<Reconciler>;
   reader?: (engine: Engine) => Partial<Reader>;
-  /** Milliseconds that a write waits to be applied; a minute by default. */
-  waitLimit?: number;
   store?: (engine: Engine) => Partial<Store>;
 }
 
 /**
  * Builds an engine with a writer and the apps `web` and `cron`, and applies them. It is closed when the test is over.
  */
-export async function buildWriterEngine(moments: WriterEngineOptions = {}): Promise<WriterEngine> {
-  const engine = await buildEngine({ files: FILES, ...moments });
+export async function buildWriterEngine(options: WriterEngineOptions = {}): Promise<WriterEngine> {
+  const engine = await buildEngine({ files: FILES, ...options });
   const { source, store, reconciler } = engine;
   await reconciler.reconcile();
   const published: number[] = [];
   const publish: Publisher['publish'] = async (base, drafts) => {
     published.push(drafts.length);
-    await moments.beforePublish?.(engine);
+    await options.beforePublish?.(engine);
     const revisions = await source.publisher.publish(base, drafts);
-    await moments.afterPublish?.(engine);
+    await options.afterPublish?.(engine);
     return revisions;
   };
   const writer = createWriter({
-    waitLimit: moments.waitLimit ?? 60_000,
-    reconciler: wrap(reconciler, moments.reconciler?.(engine) ?? {}),
-    reader: wrap(source.reader, moments.reader?.(engine) ?? {}),
+    waitLimit: WAIT_LIMIT,
+    reconciler: wrap(reconciler, options.reconciler?.(engine) ?? {}),
+    reader: wrap(source.reader, options.reader?.(engine) ?? {}),
     publisher: wrap(source.publisher, { publish }),
-    store: wrap(store, moments.store?.(engine) ?? {}),
+    store: wrap(store, options.store?.(engine) ?? {}),
     defaults: DEFAULTS,
     strict: false,
     now: Date.now,

@@ -358,7 +358,7 @@ describe('parseConfig', () => {
   it.each<[string, Record<string, string>, string[]]>([
     ['no account', {}, []],
     ['a user and a password', ACCOUNT, []],
-    ['a user and a password as a flag', { BASIC_AUTH_USER: 'a' }, ['--basic-auth-password', 'b']],
+    ['a user, and a password as a flag', { BASIC_AUTH_USER: 'a' }, ['--basic-auth-password', 'b']],
     ['a user and a password of devices', DEVICES, []],
   ])('accepts %s', (_name, env, argv) => {
     expect(problemsOf(env, argv)).toEqual([]);

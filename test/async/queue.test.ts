@@ -59,7 +59,7 @@ describe('Queue', () => {
     expect(await running).toBe('long');
   });
 
-  it('rejects as a task that began in time does', async () => {
+  it('passes on the failure of a task that began in time', async () => {
     const failing = new Queue().runWithin(1000, late, () => Promise.reject(new Error('failed')));
     await expect(failing).rejects.toThrow('failed');
   });

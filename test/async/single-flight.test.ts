@@ -61,7 +61,7 @@ it('answers all requests that come during a run with the next run', async () => 
   expect(answers).toEqual([1, ...Array(49).fill(2)]);
 });
 
-it('waits in landed only for the active run, and resolves to the latest result, not to a failure', async () => {
+it('landed waits only for the active run, and resolves to the latest result, even if that run fails', async () => {
   const ends: ((outcome: number | Error) => void)[] = [];
   const flight = createSingleFlight(
     () =>

@@ -402,18 +402,24 @@ describe('import writes nothing if it could not read everything', () => {
   it('because of a redirect, whose credentials and control characters are not shown', async () => {
     const location = 'https://ann:hunter2@other.example/\u009b2J';
     const from = await serveRecords(RECORDS, () => ({ status: 301, headers: { location } }));
-    const { err } = await runImport(from, await temporaryFolder());
+    const folder = await temporaryFolder();
+    const { err } = await runImport(from, folder);
     expect(err).toContain('redirects to https://other.example/');
     expect(err).not.toMatch(/hunter2|\u009b/);
+    expect(await filesOf(folder)).toEqual({});
   });
 
   it('because there is no server', async () => {
-    const { code, err } = await runImport('http://127.0.0.1:1', await temporaryFolder());
+    const folder = await temporaryFolder();
+    const { code, err } = await runImport('http://127.0.0.1:1', folder);
     expect([code, err]).toEqual([3, expect.stringMatching(/127\.0\.0\.1:1.*(refused|bad port)/i)]);
+    expect(await filesOf(folder)).toEqual({});
   });
+});
 
+describe('import fails', () => {
   it.each(['file', 'file/desired-state'])(
-    'because the path of the folder, %s, is or contains a file',
+    'if the path of the folder, %s, is or contains a file',
     async (path) => {
       const top = await temporaryFolder();
       await writeFile(join(top, 'file'), '');
@@ -422,7 +428,7 @@ describe('import writes nothing if it could not read everything', () => {
     },
   );
 
-  it('because the folder cannot be created', async () => {
+  it('if the folder cannot be created', async () => {
     const top = await temporaryFolder();
     await symlink('loop', join(top, 'loop'));
     const { code, err } = await runImport(await serveRecords(RECORDS), join(top, 'loop/fleet'));

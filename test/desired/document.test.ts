@@ -174,7 +174,7 @@ describe('readYaml refuses', () => {
     ]);
   });
 
-  it.each(['a: @b\n', '- *x\n'])('with at most 20 problems: many lines %j', (line) => {
+  it.each(['a: @b\n', '- *x\n'])('many lines %j, with at most 20 problems', (line) => {
     expect(read(line.repeat(50))).toHaveLength(MAX_PROBLEMS);
   });
 });

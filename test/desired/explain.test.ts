@@ -24,7 +24,7 @@ function explained(value: unknown, known: readonly string[] = []): string[] {
 
 describe('explain', () => {
   it.each<[string, object, string[]]>([
-    ['a valid value, by no problem', {}, []],
+    ['a valid value without any problem', {}, []],
     [
       'a number for a string',
       { text: 1.5 },

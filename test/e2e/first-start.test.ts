@@ -7,7 +7,7 @@ import { runProgram, serve, setUpFleet, stop, takenPort } from './program.ts';
 const PASSWORD_NOTICE = /This is shown once/;
 
 describe('a first start', () => {
-  it('makes and shows a password only if it succeeds, also after failed starts', async () => {
+  it('makes and shows a password only if it succeeds, even after failed starts', async () => {
     const setup = await setUpFleet();
     const failing = [
       ['git is missing', { ...setup.env, PATH: await temporaryFolder() }],

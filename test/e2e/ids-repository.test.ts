@@ -44,7 +44,7 @@ describe('a store that is lost after the history was rewritten', () => {
   });
 });
 
-describe('a store that is lost beside a shallow clone', () => {
+describe('a store of a shallow clone that is lost', () => {
   it('keeps the recorded ids at the recorded revision; all other names start at the floor', async () => {
     const origin = await testRepository();
     await origin.commit({ [WEB_FILE]: WEB_A, [CRON_FILE]: 'container_image: busybox\n' });

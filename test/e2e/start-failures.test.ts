@@ -62,7 +62,7 @@ describe('a start that cannot use what a setting names', () => {
     }
   });
 
-  it('names a file or folder for GIT_REMOTE in the data folder that this user may not use', async () => {
+  it('names the mirror, or the settings of its transfers, if this user may not use them', async () => {
     const origin = await testOrigin();
     for (const name of ['mirror.git', 'transfer.gitconfig']) {
       const dataFolder = await ownFolder();

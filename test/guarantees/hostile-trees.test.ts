@@ -165,7 +165,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe('a commit that git itself would not make', () => {
+describe('a commit with unusual or invalid entries', () => {
   it.each(rows.map((row) => [row.name, row] as const))(
     '%s: harms nothing but itself',
     async (_name, { craft, problems, apps = [], refusesWrites = false }) => {

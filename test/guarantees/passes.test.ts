@@ -32,14 +32,14 @@ describe('a pass that fails', () => {
     ['because the store cannot be written', lockStore],
     ['because the repository is gone', moveRepositoryAway],
   ])(
-    '%s: advances nothing, clears no problem, reports since when, and is tried again',
+    '%s: advances nothing, keeps every problem, and reports since when it fails and when the next try is',
     async (_name, fail) => {
       const manager = await startManager({ files: SMALL_FLEET });
       await manager.repository.commit({ [BAD]: 'container_image: 2\n', [EDGE]: 'apps: [web, missing]\n' });
       const applied = (await manager.reconcile()).body;
       const codes = applied.problems.map(({ code }: { code: string }) => code);
       expect(codes).toEqual(['field-invalid', 'app-unknown']);
-      const mend = await fail(manager);
+      const endFault = await fail(manager);
       const [first, second] = [(await manager.reconcile()).body, (await manager.reconcile()).body];
       for (const status of [first, second]) {
         expect(status.state).toBe('failing');
@@ -50,10 +50,10 @@ describe('a pass that fails', () => {
         expect(status.error.retry_at).not.toBeNull();
       }
       expect(second.error.failures).toBeGreaterThan(first.error.failures);
-      await mend();
-      const healed = (await manager.reconcile()).body;
-      expect(healed).toMatchObject({ error: null, problems: applied.problems });
-      expect(healed.revision_applied).toBe(await manager.repository.git('rev-parse', 'HEAD'));
+      await endFault();
+      const recovered = (await manager.reconcile()).body;
+      expect(recovered).toMatchObject({ error: null, problems: applied.problems });
+      expect(recovered.revision_applied).toBe(await manager.repository.git('rev-parse', 'HEAD'));
     },
   );
 });

@@ -61,12 +61,12 @@ export async function testOrigin(
 
 /** Does what a first push to an empty repository does, without its five processes. */
 async function pushFirst(
-  person: TestRepository,
+  user: TestRepository,
   url: string,
   files: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const id = await person.commit(inDesiredState(files), 'the first fleet');
-  await cp(join(person.folder, '.git/objects'), join(url, 'objects'), { recursive: true });
+  const id = await user.commit(inDesiredState(files), 'the first fleet');
+  await cp(join(user.folder, '.git/objects'), join(url, 'objects'), { recursive: true });
   await writeFile(join(url, 'refs/heads/main'), `${id}\n`);
 }
 

@@ -239,7 +239,7 @@ describe('drafting', () => {
       /^there is no app "new"$/,
     ],
     [
-      'an update of a group to the list that waits for an app to become valid',
+      'an update of a group to a list with an app that was never valid',
       { kind: 'device_group', op: 'replace', name: 'lab', fields: { apps: ['bad'] } },
       waiting,
       'conflict',

@@ -103,7 +103,7 @@ describe('plan', () => {
     expect(await planned(await changedFleet())).toMatchObject({ code: 0, out: TEXT, err: '' });
   });
 
-  it('shows the same in colours on a terminal', async () => {
+  it('shows the same in colours on a terminal, and exits with 1 for changes with --exit-code', async () => {
     const { code, out } = await planned(await changedFleet(), '--exit-code');
     expect(code).toBe(1);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what colours are made of

@@ -65,7 +65,7 @@ it('an item that moves to the front of brackets does not separate the next one f
   expect(editText(text, { l: [3, 2, 4] })).toEqual({ text: expected, grain: 'places' });
 });
 
-it('many equal items with comments are removed in linear time', () => {
+it('40,000 equal items with comments are removed place by place', () => {
   // In quadratic time, this would take twenty seconds.
   const text = `l: [${'1, #\n  '.repeat(40_000)}]\n`;
   expect(editText(text, { l: [2] }).grain).toBe('places');

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { appDefaults } from '../desired/app.ts';
 import type { Content } from '../desired/content.ts';
 import type { Kind } from '../desired/name.ts';
@@ -23,10 +23,7 @@ export function contentHash(kind: Kind, content: Content): string {
   const fields = canonicalFields(content).filter(
     ([field, text]) => kind !== 'app' || text !== BUILT_IN_DEFAULTS.get(field),
   );
-  return createHash('sha256')
-    .update(`${kind} ${mapOf(fields)}`)
-    .digest('hex')
-    .slice(0, HEX_DIGITS);
+  return hash('sha256', `${kind} ${mapOf(fields)}`, 'hex').slice(0, HEX_DIGITS);
 }
 
 /** Returns JSON with sorted keys. Fields that are `undefined` are left out, as in all JSON. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { GroupsByApp } from '../../desired/groups-by-app.ts';
 import { keyOf, parseKey } from '../../desired/name.ts';
 import type { GroupInfo } from '../../store/store.ts';
@@ -89,6 +89,6 @@ export function createEntry(
   { until, epoch, check, version }: Pick<Cached, 'until' | 'epoch' | 'check' | 'version'>,
 ): Cached {
   const body = Buffer.from(text);
-  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+  const etag = `"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
   return { body, etag, revision, apps: group.content.apps, until, epoch, check, version };
 }

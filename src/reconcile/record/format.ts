@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import * as z from 'zod';
 import { keyOf, Name } from '../../desired/name.ts';
 import type { CounterRow } from '../../store/store.ts';
@@ -65,7 +65,7 @@ export function counterKey({ kind, name }: Pick<CounterRow, 'kind' | 'name'>): s
 
 /** Returns the file for the rows of a name: one of 256, so that a change rewrites only a small part. */
 export function shardOf(name: string): string {
-  return `${createHash('sha256').update(name).digest('hex').slice(0, 2)}.json`;
+  return `${hash('sha256', name, 'hex').slice(0, 2)}.json`;
 }
 
 /** Encodes a file of rows: one row per line, in a fixed order. */

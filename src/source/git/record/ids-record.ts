@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { HoldfastError } from '../../../errors.ts';
 import { type IdsRecord, lineOf, type SectionDraft } from '../../source.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
@@ -66,7 +66,7 @@ export function createIdsRecord(
     branch,
     line,
     // A hash, because an address can contain a password.
-    source: createHash('sha256').update(address).digest('hex').slice(0, 32),
+    source: hash('sha256', address, 'hex').slice(0, 32),
     isCurrent: refs.isCurrent,
     localOnlyReason: refs.localOnlyReason,
     read: (other = line) =>

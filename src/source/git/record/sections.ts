@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { SectionText } from '../../source.ts';
 import { GitFailure } from '../process/run.ts';
 import { type ObjectReader, openObjects } from '../read/objects.ts';
@@ -57,7 +57,7 @@ const NOTHING: SectionState = { root: null, version: null, damage: null };
  * Returns the folder of a line's section: a hash, because names of folders and branches can be unfit for a file name.
  */
 export function sectionName(line: string): string {
-  return createHash('sha256').update(line).digest('hex').slice(0, 32);
+  return hash('sha256', line, 'hex').slice(0, 32);
 }
 
 /**

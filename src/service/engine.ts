@@ -4,7 +4,7 @@ import type { Writer } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
 import type { AppDefaults } from '../desired/app.ts';
 import type { Faults } from '../faults.ts';
-import { createInfoCache, type InfoCache, type InfoCacheDependencies } from '../http/info/cache.ts';
+import { createInfoCache, type InfoCache } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
 import type { OnProgress } from '../reconcile/pass/dependencies.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
@@ -55,13 +55,8 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const { now } = clock;
   const onStatus = recordListener(metrics, logger);
   const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, onStatus });
-  const info = recordedInfo(recorder, {
-    store,
-    render: renderInfo,
-    lifetime: config.CACHE_TIME * 1000,
-    elapsed: clock.elapsed,
-    storeTimeout: () => wait(STORE_TIMEOUT, undefined, { ref: false }),
-  });
+  const cache = openInfoCache(config, parts);
+  const info = recordedInfo(recorder, cache);
   const reconciler = createReconciler({
     source,
     store,
@@ -74,7 +69,8 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     faults,
     onProgress,
     onApplied: (keys) => info.invalidate(keys),
-    onSeeded: () => info.invalidate(null),
+    // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
+    onSeeded: (isServed) => (isServed ? info : cache).invalidate(null),
     onPass: passListener(recorder, metrics, logger),
   });
   // In milliseconds; twice the limit, for a fetch and a push.
@@ -101,13 +97,22 @@ function recordListener(metrics: ServiceMetrics, logger: Logger): RecorderDepend
   };
 }
 
-/** Makes the cache of replies. Whatever invalidates it has raised ids, so the recorder is notified by the same call. */
-function recordedInfo(recorder: Recorder, dependencies: InfoCacheDependencies): InfoCache {
-  const info = createInfoCache(dependencies);
+function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): InfoCache {
+  return createInfoCache({
+    store,
+    render: renderInfo,
+    lifetime: CACHE_TIME * 1000,
+    elapsed: clock.elapsed,
+    storeTimeout: () => wait(STORE_TIMEOUT, undefined, { ref: false }),
+  });
+}
+
+/** Has ids recorded whenever the cache of replies is invalidated: what devices see has changed. */
+function recordedInfo(recorder: Recorder, cache: InfoCache): InfoCache {
   return {
-    ...info,
+    ...cache,
     invalidate: (keys) => {
-      info.invalidate(keys);
+      cache.invalidate(keys);
       recorder.scheduleWrite();
     },
   };

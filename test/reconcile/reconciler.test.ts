@@ -60,6 +60,20 @@ describe('a reconciler', () => {
   });
 });
 
+describe('a seeding', () => {
+  it('says whether devices are served from the store: not before a revision was applied', async () => {
+    const served: boolean[] = [];
+    const onSeeded = (isServed: boolean): void => void served.push(isServed);
+    const { repository, reconciler, commit } = await buildEngine({ files: FILES, settings: { onSeeded } });
+    expect(await reconciler.reconcile()).toMatchObject({ ok: true });
+    expect(served).toEqual([false]);
+    await repository.git('checkout', '--quiet', '--orphan', 'unrelated');
+    await commit({ [WEB]: 'container_image: web:2\n' });
+    expect(await reconciler.reconcile()).toMatchObject({ ok: true });
+    expect(served).toEqual([false, true]);
+  });
+});
+
 describe('a start while origin does not answer', () => {
   it('is reported as the start of a manager that has not reached its origin yet', async () => {
     let answer: () => void = () => undefined;

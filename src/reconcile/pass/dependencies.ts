@@ -18,8 +18,11 @@ export interface PassDependencies {
   now(): number;
   faults: Faults;
   onProgress: OnProgress;
-  /** Called when the store was seeded: the ids of all objects may have risen. */
-  onSeeded(): void;
+  /**
+   * Called when the store was seeded: the ids of all objects may have risen. `isServed`: devices get them at once, since
+   * a revision was applied before.
+   */
+  onSeeded(isServed: boolean): void;
 }
 
 /** The progress of a pass: how many files it has read, or objects it has written to the store. */

@@ -40,14 +40,14 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
     return findDiscontinuity({ reader, state, head: { ...head, revision }, followed, emptySince });
   };
 
-  const seed = async (head: HistoryPoint, discontinuity: CounterPolicy | null): Promise<boolean> => {
+  const seed = async (state: StoreState, head: HistoryPoint, discontinuity: CounterPolicy | null) => {
     const { sections, isNew, markUsed } = await recordReads.read(initialLine ?? record.line);
     const context = { ...dependencies, sections, head, discontinuity, now: now() };
     const seeding = isNew || discontinuity !== null ? await seedStore(context) : null;
     markUsed();
     if (seeding === null) return false;
     unreported = seeding;
-    onSeeded();
+    onSeeded(state.applied !== null);
     faults.pass('seed-done');
     return true;
   };
@@ -61,7 +61,7 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
       const head = { line: record.line, source: record.source, revision };
       const discontinuity = await discontinuityAt(head, state);
       const isSeeded =
-        recordReads.isDue() || discontinuity !== null ? await seed(head, discontinuity) : false;
+        recordReads.isDue() || discontinuity !== null ? await seed(state, head, discontinuity) : false;
       lastHead = revision;
       return isSeeded;
     },

@@ -6,22 +6,39 @@ import { startManager } from '../manager.ts';
 import { askHelper, startHelper } from '../process.ts';
 import { alternate, ms, timed, times } from '../statistics.ts';
 
-/** The first start with ten thousand apps: all files are read, parsed and written to an empty store. */
+/**
+ * The first start with ten thousand apps: all files are read, parsed and written to an empty store. The same after a loss
+ * of the store, when the repository has a record of the ids.
+ */
 export async function coldStart(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, 10_000, 500);
   const parse = async (): Promise<number> =>
     (await askHelper<{ ms: number }>(bench, 'parse-all', [join(fleet.folder, 'desired-state')])).ms;
-  const [ours, theirs] = await alternate(3, () => startAndStop(bench, fleet), parse);
+  const startFirst = async (): Promise<number> => {
+    // Each stop leaves a record of the ids, which a first start does not find.
+    await removeRecord(fleet);
+    return startAndStop(bench, fleet);
+  };
+  const [first, parsed] = await alternate(3, startFirst, parse);
+  const [rebuilt, parsedAgain] = await alternate(3, () => startAndStop(bench, fleet), parse);
+  const line = (row: string, ours: number, theirs: number): Line => ({
+    row,
+    measured: ms(ours),
+    baseline: `${ms(theirs)} to parse`,
+    ratio: times(ours / theirs),
+    target: '<= 2.0 s, <= 1.7',
+    met: ours <= 2000 && ours / theirs <= 1.7,
+  });
   return [
-    {
-      row: 'cold start, empty store, 10,000 apps',
-      measured: ms(ours),
-      baseline: `${ms(theirs)} to parse`,
-      ratio: times(ours / theirs),
-      target: '<= 2.0 s, <= 1.7',
-      met: ours <= 2000 && ours / theirs <= 1.7,
-    },
+    line('cold start, empty store, 10,000 apps', first, parsed),
+    { ...line('the same after a loss of the store', rebuilt, parsedAgain), target: '', met: null },
   ];
+}
+
+/** Deletes all refs of the manager, which hold the record of the ids. */
+async function removeRecord({ git }: Fleet): Promise<void> {
+  const refs = (await git('for-each-ref', '--format=%(refname)', 'refs/holdfast/')).split('\n');
+  for (const ref of refs.filter((name) => name !== '')) await git('update-ref', '-d', ref);
 }
 
 /** A start at which nothing has changed. */

@@ -193,12 +193,27 @@ describe('decisions.md: Reports: Order and paging', () => {
     expect([status, body]).toEqual([400, { invalid_parameters }]);
   });
 
-  it('reports every bad parameter at once, also a comparison without a time', async () => {
-    const { body } = await manager().get(`${REPORTS}?page_size=x&report_creation_time_filter=gt`);
-    expect(body).toEqual({
-      invalid_parameters: { page_size: REASON, report_creation_time_filter: 'requires report_creation_time' },
-    });
-  });
+  it.each([
+    ['with a bad value', 'page_size=x', 'must be a whole number'],
+    ['that is repeated', 'page_size=1&page_size=1', 'must be given once'],
+  ])(
+    'reports every bad parameter at once: a parameter %s, and a comparison without a time',
+    async (_, query, page_size) => {
+      const { body } = await manager().get(`${REPORTS}?${query}&report_creation_time_filter=gt`);
+      expect(body).toEqual({
+        invalid_parameters: { page_size, report_creation_time_filter: 'requires report_creation_time' },
+      });
+    },
+  );
+
+  it.each(['soon', '1&report_creation_time=1'])(
+    'a time that is bad or repeated is reported, but not as one that the comparison lacks: %s',
+    async (time) => {
+      const query = `report_creation_time=${time}&report_creation_time_filter=gt`;
+      const { body } = await manager().get(`${REPORTS}?${query}`);
+      expect(body).toEqual({ invalid_parameters: { report_creation_time: REASON } });
+    },
+  );
 
   it('anything else 400 invalid_parameters: an unknown comparison with a time', async () => {
     const reply = await manager().get(

@@ -20,9 +20,9 @@ export function parameter<V extends z.ZodType<string | number>>(text: z.ZodType<
   return z.preprocess((given, context) => {
     if (typeof given === 'number') return given;
     const { data = z.NEVER, error } = text.safeParse(given);
-    for (const { code, message } of error?.issues ?? []) {
+    for (const { message } of error?.issues ?? []) {
       // `continue` lets checks of several parameters together report what else is wrong.
-      context.addIssue({ code: 'custom', message, continue: code !== 'invalid_type' });
+      context.addIssue({ code: 'custom', message, continue: true });
     }
     return data;
   }, value);

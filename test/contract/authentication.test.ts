@@ -113,6 +113,7 @@ describe('decisions.md: Authentication: Missing or wrong credentials', () => {
     '/api',
     '/api/',
     '/api?x',
+    '/api#x',
     '/api/v2/nothing/here',
     `/api/v2/apps/${'a'.repeat(600)}`,
   ])(

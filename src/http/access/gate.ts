@@ -3,7 +3,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { Authenticator, User } from './authentication.ts';
 
 /** All paths below these need credentials, even if they do not exist (decisions, "Everything else"). */
-const GUARDED = /^\/(api|metrics)(\/|\?|$)/;
+const GUARDED = /^\/(api|metrics)(\/|$)/;
 
 const CHALLENGE = 'Basic realm="Holdfast", charset="UTF-8"';
 
@@ -48,7 +48,7 @@ export async function checkAccess(
  * (RFC 9112, 3.2.2) make no difference. Targets that cannot be decoded need credentials, too.
  */
 function isGuarded(url: string): boolean {
-  const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split('?')[0] ?? '';
+  const [path = ''] = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/);
   try {
     return GUARDED.test(decodeURIComponent(path).replace(/^\/+/, '/'));
   } catch {

@@ -71,6 +71,12 @@ describe('the rules of HTTP/1.1', () => {
     expect((await answerTo(['Host: a'], { path, authorization: 'Basic bad' })).status).toBe(401);
   });
 
+  it('lose no header of a request with more than two thousand, which is where Node stops by default', async () => {
+    const many = Array<string>(2100).fill('X:');
+    expect((await answerTo([...many, 'Host: a', 'If-None-Match: *'], { path: INFO })).status).toBe(304);
+    expect((await answerTo(['Host: a', ...many, 'Host: b'])).status).toBe(400);
+  });
+
   it('refuse a header that continues in the next line (RFC 9112, 5.2)', async () => {
     const reply = await answerTo(['Host: a', 'If-None-Match: "x",', ' "y"'], { path: INFO });
     expect([reply.status, JSON.parse(reply.body)]).toEqual([400, { error: expect.any(String) }]);

@@ -103,8 +103,9 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
   const postOptions = { ...postDocs, errorHandler: reportErrorHandler(now) };
   app.post('/api/v2/reports', postOptions, async (request, reply) => {
     const reports = await readReports(request);
-    if (reports.length > 0) await store.insertReports(reports, now());
+    // Read first: devices send reports again after an error, so none may follow once they are stored.
     const { applied } = await store.state();
+    if (reports.length > 0) await store.insertReports(reports, now());
     return sendAtRevision(reply, 200, applied?.revision ?? null, { accepted: reports.length });
   });
 }

@@ -72,7 +72,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     // Fastify's 503 is JSON without `apps`: workers would stop their containers whenever a manager restarts.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: MAX_PARAM_LENGTH, caseSensitive: true },
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     genReqId: (request) => requestId(request, newRequestId),
     clientErrorHandler: answerClientError,
     schemaController: {

@@ -10,7 +10,8 @@ import { PROJECT } from '../support/project.ts';
 const execute = promisify(execFile);
 
 describe('the output of `npm run docs` is up to date', async () => {
-  it.each(await renderedTables())('in the table of $mark in $file', async ({ file, table }) => {
+  const tables = (await renderedTables()).map(({ mark, file, table }) => [mark, file, table] as const);
+  it.each(tables)('in the table of %s in %s', async (_, file, table) => {
     expect(await readFile(join(PROJECT, file), 'utf8')).toContain(table);
   });
 

@@ -35,9 +35,9 @@ describe('a remote repository', () => {
   });
 
   it.each([
-    { name: 'a path with a space', addressOf: (path: string) => path },
-    { name: 'a relative path', addressOf: (path: string) => relative(process.cwd(), path) },
-  ])('at $name is followed and written to', async ({ addressOf }) => {
+    ['a path with a space', (path: string) => path],
+    ['a relative path', (path: string) => relative(process.cwd(), path)],
+  ])('at %s is followed and written to', async (_, addressOf) => {
     const origin = await testOrigin(SMALL_FLEET);
     const folder = join(await temporaryFolder(), 'our fleet.git');
     await rename(origin.url, folder);

@@ -6,34 +6,48 @@ import { startFollower, testOrigin } from '../support/origin.ts';
 const NO_SERVER =
   'GIT_REMOTE does not respond like a git server; check the address, and any proxy in front of it';
 
-/** What a proxy or a server at a mistyped address answers, and what the manager reports. */
-const ANSWERS = [
-  { name: 'a page of one line', status: 200, text: '<html>Sign in</html>', message: NO_SERVER },
-  { name: 'a page of several lines', status: 200, text: '<html>\nSign in\n</html>\n', message: NO_SERVER },
-  { name: 'an empty page', status: 200, text: '', message: NO_SERVER },
-  {
-    name: 'the content type of git without its packets',
-    status: 200,
-    text: 'zzzz',
-    message: NO_SERVER,
-    type: 'application/x-git-upload-pack-advertisement',
-  },
-  {
-    name: 'HTTP status 503',
-    status: 503,
-    text: '',
-    message: 'origin responded with HTTP status 503',
-  },
-  {
-    name: 'HTTP status 429',
-    status: 429,
-    text: '',
-    message: 'origin limits the rate of requests (HTTP status 429); raise GIT_POLL_INTERVAL',
-  },
+interface Answer {
+  status: number;
+  text: string;
+  type?: string;
+  /** What the manager reports. */
+  message: string;
+}
+
+/** What a proxy or a server at a mistyped address answers. */
+const ANSWERS: [name: string, answer: Answer][] = [
+  ['a page of one line', { status: 200, text: '<html>Sign in</html>', message: NO_SERVER }],
+  ['a page of several lines', { status: 200, text: '<html>\nSign in\n</html>\n', message: NO_SERVER }],
+  ['an empty page', { status: 200, text: '', message: NO_SERVER }],
+  [
+    'the content type of git without its packets',
+    {
+      status: 200,
+      text: 'zzzz',
+      message: NO_SERVER,
+      type: 'application/x-git-upload-pack-advertisement',
+    },
+  ],
+  [
+    'HTTP status 503',
+    {
+      status: 503,
+      text: '',
+      message: 'origin responded with HTTP status 503',
+    },
+  ],
+  [
+    'HTTP status 429',
+    {
+      status: 429,
+      text: '',
+      message: 'origin limits the rate of requests (HTTP status 429); raise GIT_POLL_INTERVAL',
+    },
+  ],
 ];
 
 /** Origin over https; while `state.answer` is set, that is sent instead of what git answers. */
-async function originBehind(answer: (typeof ANSWERS)[number] | null) {
+async function originBehind(answer: Answer | null) {
   const origin = await testOrigin(SMALL_FLEET);
   const state = { answer };
   const { url, caFile } = await serveHttps(origin.url, 'git:token', (response) => {
@@ -47,7 +61,7 @@ async function originBehind(answer: (typeof ANSWERS)[number] | null) {
 }
 
 describe.skipIf(!HAS_OPENSSL)('an address that does not answer like a git server', () => {
-  it.each(ANSWERS)('but with $name: a first start reports that and serves no empty fleet', async (answer) => {
+  it.each(ANSWERS)('but with %s: a first start reports that and serves no empty fleet', async (_, answer) => {
     const { state, follow } = await originBehind(answer);
     const manager = await follow();
     const { body } = await manager.reconcile();
@@ -60,8 +74,8 @@ describe.skipIf(!HAS_OPENSSL)('an address that does not answer like a git server
   });
 
   it.each(ANSWERS.slice(0, 2))(
-    'but with $name, after a successful start: the status reports that, not a deleted branch',
-    async (answer) => {
+    'but with %s, after a successful start: the status reports that, not a deleted branch',
+    async (_, answer) => {
       const { state, follow } = await originBehind(null);
       const manager = await follow();
       expect((await manager.reconcile()).body.state).toBe('applied');

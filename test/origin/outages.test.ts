@@ -141,38 +141,46 @@ describe('an origin that does not accept pushes', () => {
   });
 
   it.each([
-    {
-      name: 'cannot write the branch',
-      spoil: async ({ bare }: TestOrigin) => {
-        await bare.git('pack-refs', '--all');
-        await rm(join(bare.folder, 'refs/heads'), { recursive: true });
-        // As if rights were missing; the tests may run as root, whom mode bits do not stop.
-        await symlink('nowhere/heads', join(bare.folder, 'refs/heads'));
+    [
+      'cannot write the branch',
+      {
+        spoil: async ({ bare }: TestOrigin) => {
+          await bare.git('pack-refs', '--all');
+          await rm(join(bare.folder, 'refs/heads'), { recursive: true });
+          // As if rights were missing; the tests may run as root, whom mode bits do not stop.
+          await symlink('nowhere/heads', join(bare.folder, 'refs/heads'));
+        },
+        repair: ({ bare }: TestOrigin) => rm(join(bare.folder, 'refs/heads')),
+        message: 'origin does not update the branch, although nobody else has: ',
       },
-      repair: ({ bare }: TestOrigin) => rm(join(bare.folder, 'refs/heads')),
-      message: 'origin does not update the branch, although nobody else has: ',
-    },
-    {
-      name: 'hides the branch from pushes',
-      spoil: ({ bare }: TestOrigin) => bare.git('config', 'receive.hideRefs', 'refs/heads'),
-      repair: ({ bare }: TestOrigin) => bare.git('config', '--unset', 'receive.hideRefs'),
-      message:
-        'origin hides the branch from pushes; make it show refs/heads (transfer.hideRefs, receive.hideRefs)',
-    },
-    {
-      name: 'cannot keep the objects of a push',
-      spoil: ({ bare }: TestOrigin) => bare.git('config', 'receive.maxInputSize', '1'),
-      repair: ({ bare }: TestOrigin) => bare.git('config', '--unset', 'receive.maxInputSize'),
-      message: 'origin rejected the push: unpacker error: fatal: pack exceeds maximum allowed size',
-    },
-    {
-      name: 'has a hook that refuses ref updates',
-      spoil: ({ bare }: TestOrigin) =>
-        writeFile(join(bare.folder, 'hooks/reference-transaction'), '#!/bin/sh\nexit 1\n', { mode: 0o755 }),
-      repair: ({ bare }: TestOrigin) => rm(join(bare.folder, 'hooks/reference-transaction')),
-      message: 'origin rejected the push: reference-transaction hook declined',
-    },
-  ])('because it $name: a write gets 409 with the reason and changes nothing', async (row) => {
+    ],
+    [
+      'hides the branch from pushes',
+      {
+        spoil: ({ bare }: TestOrigin) => bare.git('config', 'receive.hideRefs', 'refs/heads'),
+        repair: ({ bare }: TestOrigin) => bare.git('config', '--unset', 'receive.hideRefs'),
+        message:
+          'origin hides the branch from pushes; make it show refs/heads (transfer.hideRefs, receive.hideRefs)',
+      },
+    ],
+    [
+      'cannot keep the objects of a push',
+      {
+        spoil: ({ bare }: TestOrigin) => bare.git('config', 'receive.maxInputSize', '1'),
+        repair: ({ bare }: TestOrigin) => bare.git('config', '--unset', 'receive.maxInputSize'),
+        message: 'origin rejected the push: unpacker error: fatal: pack exceeds maximum allowed size',
+      },
+    ],
+    [
+      'has a hook that refuses ref updates',
+      {
+        spoil: ({ bare }: TestOrigin) =>
+          writeFile(join(bare.folder, 'hooks/reference-transaction'), '#!/bin/sh\nexit 1\n', { mode: 0o755 }),
+        repair: ({ bare }: TestOrigin) => rm(join(bare.folder, 'hooks/reference-transaction')),
+        message: 'origin rejected the push: reference-transaction hook declined',
+      },
+    ],
+  ])('because it %s: a write gets 409 with the reason and changes nothing', async (_, row) => {
     const { spoil, repair, message } = row;
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);

@@ -17,21 +17,21 @@ interface Line {
 }
 
 /** How a repository can hold two fleets. */
-const LAYOUTS: { layout: string; lines: [Line, Line] }[] = [
-  {
-    layout: 'two folders',
-    lines: [
+const LAYOUTS: [layout: string, lines: [Line, Line]][] = [
+  [
+    'two folders',
+    [
       { settings: { DESIRED_STATE: 'desired-state' }, section: sectionOf('desired-state', 'main') },
       { settings: { DESIRED_STATE: 'production' }, section: sectionOf('production', 'main') },
     ],
-  },
-  {
-    layout: 'two branches',
-    lines: [
+  ],
+  [
+    'two branches',
+    [
       { settings: { GIT_BRANCH: 'main' }, section: sectionOf('desired-state', 'main') },
       { settings: { GIT_BRANCH: 'production' }, section: sectionOf('desired-state', 'production') },
     ],
-  },
+  ],
 ];
 
 /** A clock that is an hour ahead, so that start floors lie above all ids that these tests raise so quickly. */
@@ -87,7 +87,7 @@ async function loseAll(origin: TestOrigin, manager: TestManager, line: Line): Pr
   return startAt(origin, line, { dataFolder: manager.dataFolder, now: later });
 }
 
-describe.each(LAYOUTS)('two managers of one repository with $layout', ({ lines }) => {
+describe.each(LAYOUTS)('two managers of one repository with %s', (_, lines) => {
   const [first, second] = lines;
 
   it('both record their ids, and restarts of both raise no id', async () => {
@@ -183,7 +183,7 @@ describe.each(LAYOUTS)('two managers of one repository with $layout', ({ lines }
   });
 });
 
-const [MAIN, PRODUCTION] = LAYOUTS[1]!.lines;
+const [MAIN, PRODUCTION] = LAYOUTS[1]![1];
 
 describe('a manager whose line has no section in the record', () => {
   it('does not take over ids of another branch, and starts above all ids that its devices can have seen', async () => {

@@ -9,25 +9,25 @@ const LONG_ID = '0123456789abcdef'.repeat(4);
 
 describe('objectId', () => {
   it.each([
-    { name: 'sha1', text: ID },
-    { name: 'sha256', text: LONG_ID },
-  ])('accepts a full $name id', ({ text }) => {
+    ['sha1', ID],
+    ['sha256', LONG_ID],
+  ])('accepts a full %s id', (_, text) => {
     expect(objectId(text)).toBe(text);
   });
 
   it.each([
-    { name: 'an empty text', text: '' },
-    { name: 'a short id', text: 'a'.repeat(39) },
-    { name: 'a length between sha1 and sha256', text: 'a'.repeat(50) },
-    { name: 'one digit too many', text: 'a'.repeat(65) },
-    { name: 'capitals', text: 'A'.repeat(40) },
-    { name: 'a letter after f', text: 'g'.repeat(40) },
-    { name: 'a line break at the end', text: `${ID}\n` },
-    { name: 'another line before the id', text: `x\n${ID}` },
-    { name: 'an option', text: `--${'a'.repeat(38)}` },
-    { name: 'a symbolic name', text: 'HEAD' },
-    { name: 'an id with a suffix', text: `${ID}^{tree}` },
-  ])('refuses $name', ({ text }) => {
+    ['an empty text', ''],
+    ['a short id', 'a'.repeat(39)],
+    ['a length between sha1 and sha256', 'a'.repeat(50)],
+    ['one digit too many', 'a'.repeat(65)],
+    ['capitals', 'A'.repeat(40)],
+    ['a letter after f', 'g'.repeat(40)],
+    ['a line break at the end', `${ID}\n`],
+    ['another line before the id', `x\n${ID}`],
+    ['an option', `--${'a'.repeat(38)}`],
+    ['a symbolic name', 'HEAD'],
+    ['an id with a suffix', `${ID}^{tree}`],
+  ])('refuses %s', (_, text) => {
     expect(() => objectId(text)).toThrow(HoldfastError);
   });
 });
@@ -105,60 +105,60 @@ it.each(['sha1', 'sha256'])('emptyTreeIdLike returns the id of the empty tree of
 });
 
 /** Every command, and the kinds of its parameters. Calls with markers show where in its arguments each one goes. */
-const TEMPLATES: readonly { name: string; takes: readonly ('id' | 'ref' | 'path')[] }[] = [
-  { name: 'version', takes: [] },
-  { name: 'locate', takes: [] },
-  { name: 'objectFormat', takes: [] },
-  { name: 'checkMirror', takes: [] },
-  { name: 'initBare', takes: [] },
-  { name: 'initBareLong', takes: [] },
-  { name: 'checkObjects', takes: [] },
-  { name: 'fetch', takes: ['ref'] },
-  { name: 'fetchIds', takes: [] },
-  { name: 'push', takes: ['ref', 'id', 'id'] },
-  { name: 'repack', takes: [] },
-  { name: 'repackReached', takes: [] },
-  { name: 'repackReachedOfDay', takes: [] },
-  { name: 'cleanUpSettings', takes: [] },
-  { name: 'writeCommitGraph', takes: [] },
-  { name: 'init', takes: [] },
-  { name: 'addAll', takes: [] },
-  { name: 'writeTree', takes: [] },
-  { name: 'makeTree', takes: [] },
-  { name: 'commitTree', takes: ['id'] },
-  { name: 'symbolicHead', takes: [] },
-  { name: 'symbolic', takes: ['ref'] },
-  { name: 'batchObjects', takes: [] },
-  { name: 'listTree', takes: ['id'] },
-  { name: 'listTop', takes: ['id'] },
-  { name: 'branches', takes: [] },
-  { name: 'originBranches', takes: [] },
-  { name: 'refTip', takes: ['ref'] },
-  { name: 'touchedPaths', takes: ['id', 'id', 'path'] },
-  { name: 'between', takes: ['id', 'id'] },
-  { name: 'visited', takes: ['ref'] },
-  { name: 'treeEntry', takes: ['id', 'path'] },
-  { name: 'diffTrees', takes: [] },
-  { name: 'isAncestor', takes: ['id', 'id'] },
-  { name: 'commonAncestor', takes: ['id', 'id'] },
-  { name: 'lastChange', takes: ['id', 'path'] },
-  { name: 'ignored', takes: ['path'] },
-  { name: 'indexEntries', takes: ['path'] },
-  { name: 'historyPaths', takes: ['path'] },
-  { name: 'newestCommits', takes: [] },
-  { name: 'fastImport', takes: [] },
-  { name: 'switchTree', takes: ['id', 'id'] },
-  { name: 'deletedFiles', takes: [] },
-  { name: 'changedFiles', takes: [] },
-  { name: 'listIndex', takes: [] },
-  { name: 'setIndex', takes: [] },
-  { name: 'checkOutFiles', takes: [] },
-  { name: 'hashFiles', takes: [] },
-  { name: 'programSettings', takes: [] },
-  { name: 'ignoresCase', takes: [] },
-  { name: 'listWorkTrees', takes: [] },
-  { name: 'refreshIndex', takes: [] },
-  { name: 'updateRefs', takes: [] },
+const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref' | 'path')[]])[] = [
+  ['version', []],
+  ['locate', []],
+  ['objectFormat', []],
+  ['checkMirror', []],
+  ['initBare', []],
+  ['initBareLong', []],
+  ['checkObjects', []],
+  ['fetch', ['ref']],
+  ['fetchIds', []],
+  ['push', ['ref', 'id', 'id']],
+  ['repack', []],
+  ['repackReached', []],
+  ['repackReachedOfDay', []],
+  ['cleanUpSettings', []],
+  ['writeCommitGraph', []],
+  ['init', []],
+  ['addAll', []],
+  ['writeTree', []],
+  ['makeTree', []],
+  ['commitTree', ['id']],
+  ['symbolicHead', []],
+  ['symbolic', ['ref']],
+  ['batchObjects', []],
+  ['listTree', ['id']],
+  ['listTop', ['id']],
+  ['branches', []],
+  ['originBranches', []],
+  ['refTip', ['ref']],
+  ['touchedPaths', ['id', 'id', 'path']],
+  ['between', ['id', 'id']],
+  ['visited', ['ref']],
+  ['treeEntry', ['id', 'path']],
+  ['diffTrees', []],
+  ['isAncestor', ['id', 'id']],
+  ['commonAncestor', ['id', 'id']],
+  ['lastChange', ['id', 'path']],
+  ['ignored', ['path']],
+  ['indexEntries', ['path']],
+  ['historyPaths', ['path']],
+  ['newestCommits', []],
+  ['fastImport', []],
+  ['switchTree', ['id', 'id']],
+  ['deletedFiles', []],
+  ['changedFiles', []],
+  ['listIndex', []],
+  ['setIndex', []],
+  ['checkOutFiles', []],
+  ['hashFiles', []],
+  ['programSettings', []],
+  ['ignoresCase', []],
+  ['listWorkTrees', []],
+  ['refreshIndex', []],
+  ['updateRefs', []],
 ];
 
 const NAME = String.raw`refs\/[^ \p{Cc}:-][^ \p{Cc}:]*`;
@@ -190,12 +190,12 @@ const texts = fc.oneof(
 
 describe('commands', () => {
   it('are all listed in this test', () => {
-    expect(TEMPLATES.map(({ name }) => name).sort()).toEqual(Object.keys(commands).sort());
+    expect(TEMPLATES.map(([name]) => name).sort()).toEqual(Object.keys(commands).sort());
   });
 
   it.each(TEMPLATES)(
-    '$name has fixed arguments, and accepts only ids, refs and paths as parameters',
-    ({ name, takes }) => {
+    '%s has fixed arguments, and accepts only ids, refs and paths as parameters',
+    (name, takes) => {
       const template = build(
         name,
         takes.map((kind) => MARKS[kind]),
@@ -226,16 +226,16 @@ describe('commands', () => {
 
   // In the other commands parameters are only parts of longer arguments, such as a refspec. `commit-tree` takes no end of
   // options; its only parameter is an id.
-  const WITH_POSITIONAL = TEMPLATES.map(({ name, takes }) => {
+  const WITH_POSITIONAL = TEMPLATES.map(([name, takes]) => {
     const args = build(
       name,
       takes.map((kind) => MARKS[kind]),
     );
     const first = args.findIndex((arg) => Object.values(MARKS).some((mark) => arg.startsWith(mark)));
-    return { name, first, before: args.slice(0, first) };
-  }).filter(({ name, first }) => first >= 0 && name !== 'commitTree');
+    return [name, args.slice(0, first), first] as const;
+  }).filter(([name, , first]) => first >= 0 && name !== 'commitTree');
 
-  it.each(WITH_POSITIONAL)('$name has its parameters behind the end of the options', ({ before }) => {
+  it.each(WITH_POSITIONAL)('%s has its parameters behind the end of the options', (_, before) => {
     expect(before).toEqual(expect.arrayContaining([expect.stringMatching(/^(--end-of-options|--)$/)]));
   });
 });

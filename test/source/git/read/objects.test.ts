@@ -19,15 +19,15 @@ afterAll(() => objects.close());
 
 describe('info', () => {
   it.each([
-    { name: 'a commit', expression: 'HEAD^{commit}', type: 'commit' },
-    { name: 'a commit by its id', expression: revision, type: 'commit' },
-    { name: 'a branch', expression: 'refs/heads/main^{commit}', type: 'commit' },
-    { name: 'a tree', expression: 'HEAD:folder', type: 'tree' },
-    { name: 'the top tree', expression: `${revision}^{tree}`, type: 'tree' },
-    { name: 'a file', expression: 'HEAD:a.txt', type: 'blob' },
-    { name: 'a file with a space in its name', expression: 'HEAD:folder/with space.txt', type: 'blob' },
-    { name: 'a file with a name in UTF-8', expression: 'HEAD:größe.txt', type: 'blob' },
-  ])('finds $name', async ({ expression, type }) => {
+    ['a commit', 'HEAD^{commit}', 'commit'],
+    ['a commit by its id', revision, 'commit'],
+    ['a branch', 'refs/heads/main^{commit}', 'commit'],
+    ['a tree', 'HEAD:folder', 'tree'],
+    ['the top tree', `${revision}^{tree}`, 'tree'],
+    ['a file', 'HEAD:a.txt', 'blob'],
+    ['a file with a space in its name', 'HEAD:folder/with space.txt', 'blob'],
+    ['a file with a name in UTF-8', 'HEAD:größe.txt', 'blob'],
+  ])('finds %s', async (_, expression, type) => {
     const id = await repository.git('rev-parse', expression);
     expect(await objects.info(expression)).toEqual({ id, type, size: expect.any(Number) });
   });

@@ -202,25 +202,25 @@ describe('folderTree', () => {
   });
 
   it.each([
-    { name: 'is missing', prepare: async () => undefined },
-    { name: 'is a file', prepare: (folder: string) => writeFile(join(folder, 'ds'), 'text') },
-    {
-      name: 'is a symlink to a folder',
-      prepare: async (folder: string) => {
+    ['is missing', async () => undefined],
+    ['is a file', (folder: string) => writeFile(join(folder, 'ds'), 'text')],
+    [
+      'is a symlink to a folder',
+      async (folder: string) => {
         await writeFiles(folder, { 'real/apps/web.yaml': 'container_image: a\n' });
         await symlink('real', join(folder, 'ds'));
       },
-    },
-    {
-      name: 'is a submodule',
-      prepare: async (folder: string) => {
+    ],
+    [
+      'is a submodule',
+      async (folder: string) => {
         const inner = repositoryAt(join(folder, 'ds'));
         await mkdir(inner.folder);
         await inner.git('init', '--quiet');
         await inner.commit({ a: '' });
       },
-    },
-  ])('is null if the folder $name at the revision', async ({ prepare }) => {
+    ],
+  ])('is null if the folder %s at the revision', async (_, prepare) => {
     const repository = await testRepository();
     const { reader } = await openSource(join(repository.folder, 'ds'));
     await prepare(repository.folder);

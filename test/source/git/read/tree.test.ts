@@ -80,11 +80,11 @@ describe('a file mode', () => {
   const commit = '1'.repeat(40);
 
   it.each([
-    { mode: '100644', kind: 'blob', id: blob, type: 'file' },
-    { mode: '100755', kind: 'blob', id: blob, type: 'file' },
-    { mode: '120000', kind: 'blob', id: blob, type: 'symlink' },
-    { mode: '160000', kind: 'commit', id: commit, type: 'submodule' },
-  ])('$mode is listed as a $type', async ({ mode, kind, id, type }) => {
+    ['100644', 'file', 'blob', blob],
+    ['100755', 'file', 'blob', blob],
+    ['120000', 'symlink', 'blob', blob],
+    ['160000', 'submodule', 'commit', commit],
+  ])('%s is listed as a %s', async (mode, type, kind, id) => {
     const entry = { path: 'x', type, blob: id };
     const tree = makeTree([`${mode} ${kind} ${id}\tx`]);
     expect(await source.reader.list(tree)).toEqual([entry]);
@@ -92,12 +92,12 @@ describe('a file mode', () => {
   });
 
   it.each([
-    { from: '100644', to: '120000', type: 'symlink' },
-    { from: '120000', to: '100644', type: 'file' },
-    { from: '100644', to: '100755', type: 'file' },
+    ['100644', '120000', 'symlink'],
+    ['120000', '100644', 'file'],
+    ['100644', '100755', 'file'],
   ])(
-    'that changes from $from to $to with the same bytes is reported as a change to a $type',
-    async ({ from, to, type }) => {
+    'that changes from %s to %s with the same bytes is reported as a change to a %s',
+    async (from, to, type) => {
       const [before, after] = [makeTree([`${from} blob ${blob}\tx`]), makeTree([`${to} blob ${blob}\tx`])];
       expect(await source.reader.changes(before, after)).toEqual([
         { path: 'x', entry: { path: 'x', type, blob } },

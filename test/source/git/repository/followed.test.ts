@@ -85,14 +85,9 @@ describe('a rebase of a detached HEAD', () => {
 describe('two names of one branch, where master is a symbolic ref to main', () => {
   const NAMES = ['main', 'master'] as const;
 
-  it.each(
-    NAMES.flatMap((fixed) => [
-      { fixed, head: 'main' },
-      { fixed, head: 'master' },
-    ]),
-  )(
-    'are both moved by a write to $fixed while $head is checked out, and the checkout stays clean',
-    async ({ fixed, head }) => {
+  it.each(NAMES.flatMap((fixed) => NAMES.map((head) => [fixed, head] as const)))(
+    'are both moved by a write to %s while %s is checked out, and the checkout stays clean',
+    async (fixed, head) => {
       const { repository, last } = await fiveCommits();
       await repository.git('symbolic-ref', 'refs/heads/master', 'refs/heads/main');
       await repository.git('symbolic-ref', 'HEAD', `refs/heads/${head}`);

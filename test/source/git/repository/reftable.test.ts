@@ -42,10 +42,10 @@ describe.skipIf(!HAS_REFTABLE)('a repository that keeps its refs in tables', () 
   const COMMIT = ['commit', '--allow-empty', '-m', 'x'];
 
   it.each([
-    { name: 'a commit', acts: [COMMIT] },
-    { name: 'a switch to another branch', acts: [['checkout', '-q', '-b', 'other']] },
-    { name: 'a commit after the tables were joined', acts: [['pack-refs'], COMMIT] },
-  ])('is watched: the head is read again after $name', async ({ acts }) => {
+    ['a commit', [COMMIT]],
+    ['a switch to another branch', [['checkout', '-q', '-b', 'other']]],
+    ['a commit after the tables were joined', [['pack-refs'], COMMIT]],
+  ])('is watched: the head is read again after %s', async (_, acts) => {
     const { repository, source } = await open();
     const heads = await watchHeads(source);
     for (const args of acts) await repository.git(...args);

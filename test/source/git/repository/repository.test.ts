@@ -20,14 +20,14 @@ const machineWithVersion = (version: string): Promise<Machine> =>
 
 describe('findRepository', () => {
   it.each([
-    { name: 'its top', below: '', prefix: '' },
-    { name: 'a folder', below: 'ds', prefix: 'ds' },
-    { name: 'a nested folder', below: 'a/b', prefix: 'a/b' },
-    { name: 'a missing folder', below: 'none', prefix: 'none' },
-    { name: 'a missing folder in a missing folder', below: 'ds/none/x', prefix: 'ds/none/x' },
-    { name: 'a path with dots and slashes', below: 'a/./../ds/', prefix: 'ds' },
-    { name: 'a folder with an odd name', below: '-ö "x"\'', prefix: '-ö "x"\'' },
-  ])('finds the repository from $name', async ({ below, prefix }) => {
+    ['its top', '', ''],
+    ['a folder', 'ds', 'ds'],
+    ['a nested folder', 'a/b', 'a/b'],
+    ['a missing folder', 'none', 'none'],
+    ['a missing folder in a missing folder', 'ds/none/x', 'ds/none/x'],
+    ['a path with dots and slashes', 'a/./../ds/', 'ds'],
+    ['a folder with an odd name', '-ö "x"\'', '-ö "x"\''],
+  ])('finds the repository from %s', async (_, below, prefix) => {
     const { folder } = await testRepository();
     await writeFiles(folder, { 'ds/x': '', 'a/b/x': '', '-ö "x"\'/x': '' });
     const top = await realpath(folder);
@@ -40,12 +40,12 @@ describe('findRepository', () => {
   });
 
   it.each([
-    { name: 'a folder', below: 'repo/ds', prefix: 'ds' },
-    { name: 'a missing folder', below: 'repo/none/x', prefix: 'none/x' },
-    { name: 'the top', below: 'repo', prefix: '' },
+    ['a folder', 'repo/ds', 'ds'],
+    ['a missing folder', 'repo/none/x', 'none/x'],
+    ['the top', 'repo', ''],
   ])(
-    'finds the repository from $name, if its path goes through a symlink to the repository',
-    async ({ below, prefix }) => {
+    'finds the repository from %s, if its path goes through a symlink to the repository',
+    async (_, below, prefix) => {
       const { folder } = await testRepository();
       await writeFiles(folder, { 'ds/x': '' });
       const elsewhere = await temporaryFolder();
@@ -114,9 +114,9 @@ describe('findRepository', () => {
   });
 
   it.each([
-    { name: 'with a line break', top: 'a\nb' },
-    { name: 'that ends with a line break', top: 'a\n' },
-  ])('refuses a path $name, which could be mistaken for another path', async ({ top }) => {
+    ['with a line break', 'a\nb'],
+    ['that ends with a line break', 'a\n'],
+  ])('refuses a path %s, which could be mistaken for another path', async (_, top) => {
     const folder = join(await temporaryFolder(), top);
     await mkdir(join(folder, 'ds'), { recursive: true });
     await repositoryAt(folder).git('init', '--quiet');
@@ -147,11 +147,11 @@ describe('findRepository', () => {
   });
 
   it.each([
-    { name: 'a repository without a work tree', below: '' },
-    { name: 'a missing folder in such a repository', below: 'none' },
-    { name: 'a .git folder', below: '.git' },
-    { name: 'a folder inside a .git folder', below: '.git/refs/heads' },
-  ])('refuses $name, so that no other repository is made there', async ({ below }) => {
+    ['a repository without a work tree', ''],
+    ['a missing folder in such a repository', 'none'],
+    ['a .git folder', '.git'],
+    ['a folder inside a .git folder', '.git/refs/heads'],
+  ])('refuses %s, so that no other repository is made there', async (_, below) => {
     const { folder } = below.startsWith('.git') ? await testRepository() : await newRepository('--bare');
     await expect(findRepository(join(folder, below), MACHINE)).rejects.toMatchObject({
       kind: 'invalid',
@@ -160,16 +160,16 @@ describe('findRepository', () => {
   });
 
   it.each([
-    { name: 'without HEAD', spoil: (folder: string) => rm(join(folder, '.git/HEAD')) },
-    { name: 'whose HEAD is empty', spoil: (folder: string) => writeFile(join(folder, '.git/HEAD'), '') },
-    {
-      name: 'whose .git file leads nowhere',
-      spoil: async (folder: string) => {
+    ['without HEAD', (folder: string) => rm(join(folder, '.git/HEAD'))],
+    ['whose HEAD is empty', (folder: string) => writeFile(join(folder, '.git/HEAD'), '')],
+    [
+      'whose .git file leads nowhere',
+      async (folder: string) => {
         await rm(join(folder, '.git'), { recursive: true });
         await writeFile(join(folder, '.git'), 'gitdir: /nonexistent/.git/worktrees/x\n');
       },
-    },
-  ])('refuses a damaged repository $name, so that no other repository is made inside', async ({ spoil }) => {
+    ],
+  ])('refuses a damaged repository %s, so that no other repository is made inside', async (_, spoil) => {
     const { folder } = await testRepository();
     await writeFiles(folder, { 'ds/x': '' });
     await spoil(folder);
@@ -249,14 +249,10 @@ describe('createRepository', () => {
   });
 
   it.each([
-    { name: 'a home folder', files: { '.ssh/id_ed25519': 'key', 'notes.txt': '' }, names: '.ssh, notes.txt' },
-    {
-      name: 'a folder that also has a data folder',
-      files: { 'apps/web.yaml': 'a', 'data/admin.json': '{}' },
-      names: 'data',
-    },
-    { name: 'a folder with many other files', files: { a: '', b: '', c: '', d: '' }, names: 'a, b, c, …' },
-  ])('refuses $name, and names what does not belong there', async ({ files, names }) => {
+    ['a home folder', { '.ssh/id_ed25519': 'key', 'notes.txt': '' }, '.ssh, notes.txt'],
+    ['a folder that also has a data folder', { 'apps/web.yaml': 'a', 'data/admin.json': '{}' }, 'data'],
+    ['a folder with many other files', { a: '', b: '', c: '', d: '' }, 'a, b, c, …'],
+  ])('refuses %s, and names what does not belong there', async (_, files, names) => {
     const folder = await temporaryFolder();
     await writeFiles(folder, files as Record<string, string>);
     await expect(createRepository(folder, MACHINE, NO_FAULTS)).rejects.toMatchObject({
@@ -300,12 +296,12 @@ describe('createRepository', () => {
 
 describe('currentBranch', () => {
   it.each([
-    { name: 'a branch', head: 'ref: refs/heads/main\n', branch: 'refs/heads/main' },
-    { name: 'a branch with slashes', head: 'ref: refs/heads/a/b.c\n', branch: 'refs/heads/a/b.c' },
-    { name: 'a branch, without a line break', head: 'ref: refs/heads/main', branch: 'refs/heads/main' },
-    { name: 'a commit', head: `${'a'.repeat(40)}\n`, branch: null },
-    { name: 'a commit of sha256', head: `${'a'.repeat(64)}\n`, branch: null },
-  ])('is $branch if HEAD names $name', async ({ head, branch }) => {
+    ['refs/heads/main', 'a branch', 'ref: refs/heads/main\n'],
+    ['refs/heads/a/b.c', 'a branch with slashes', 'ref: refs/heads/a/b.c\n'],
+    ['refs/heads/main', 'a branch, without a line break', 'ref: refs/heads/main'],
+    [null, 'a commit', `${'a'.repeat(40)}\n`],
+    [null, 'a commit of sha256', `${'a'.repeat(64)}\n`],
+  ])('is %s if HEAD names %s', async (branch, _name, head) => {
     const { folder } = await testRepository();
     const repository = await findRepository(folder, MACHINE);
     await writeFile(join(folder, '.git/HEAD'), head);

@@ -37,9 +37,9 @@ describe('a writer', () => {
 
 describe('the fast-import process', () => {
   it.each([
-    { name: 'gc', args: ['gc', '--quiet'] },
-    { name: 'repack', args: ['repack', '-a', '-d', '-f', '--quiet'] },
-  ])('keeps working after git $name removed the packs that it knows', async ({ args }) => {
+    ['gc', ['gc', '--quiet']],
+    ['repack', ['repack', '-a', '-d', '-f', '--quiet']],
+  ])('keeps working after git %s removed the packs that it knows', async (_, args) => {
     const { repository, base, writer } = await start();
     const [first = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'a', 'apps/b.yaml': 'b' })]);
     await repository.git('reset', '--quiet', '--hard', first);

@@ -7,10 +7,10 @@ import { start, stateOf } from './user-work.ts';
 
 describe('an unfinished rebase of the followed branch', () => {
   it.each([
-    { name: 'with the merge backend', options: ['--merge'], isLinked: false },
-    { name: 'with the apply backend', options: ['--apply'], isLinked: false },
-    { name: 'in another work tree', options: ['--merge'], isLinked: true },
-  ])('$name makes a write a conflict until it is over', async ({ options, isLinked }) => {
+    ['with the merge backend', ['--merge'], false],
+    ['with the apply backend', ['--apply'], false],
+    ['in another work tree', ['--merge'], true],
+  ])('%s makes a write a conflict until it is over', async (_, options, isLinked) => {
     const { repository } = await start();
     await repository.git('branch', 'side');
     await repository.commit({ 'else.txt': 'main' });

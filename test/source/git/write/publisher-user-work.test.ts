@@ -126,12 +126,12 @@ describe("a user's work on a file of the write", () => {
 
 describe('a folder that a user moved, leaving a symlink in its place', () => {
   it.each([
-    { name: 'changes', edits: { 'apps/web.yaml': 'b\n' } },
-    { name: 'removes', edits: { 'apps/web.yaml': null } },
-    { name: 'creates', edits: { 'apps/new.yaml': 'n\n' } },
+    ['changes', { 'apps/web.yaml': 'b\n' }],
+    ['removes', { 'apps/web.yaml': null }],
+    ['creates', { 'apps/new.yaml': 'n\n' }],
   ])(
-    'makes a write that $name a file in it a conflict, and is neither replaced nor followed',
-    async ({ edits }) => {
+    'makes a write that %s a file in it a conflict, and is neither replaced nor followed',
+    async (_, edits) => {
       const { repository, base, source } = await start();
       const outside = join(await temporaryFolder(), 'apps');
       await rename(join(repository.folder, 'ds/apps'), outside);
@@ -227,25 +227,25 @@ async function act(
 
 describe("a user's work that begins after the write has checked for it", () => {
   it.each([
-    {
-      name: 'an ignored file where the new one goes',
-      edits: { 'apps/new.yaml': 'ours\n' },
-      work: (folder: string) => writeFileSync(join(folder, 'ds/apps/new.yaml'), 'mine'),
-    },
-    {
-      name: 'a deleted file',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: (folder: string) => rmSync(join(folder, 'ds/apps/web.yaml')),
-    },
-    {
-      name: 'a symlink in the place of the folder',
-      edits: { 'apps/web.yaml': 'b\n' },
-      work: (folder: string) => {
+    [
+      'an ignored file where the new one goes',
+      { 'apps/new.yaml': 'ours\n' },
+      (folder: string) => writeFileSync(join(folder, 'ds/apps/new.yaml'), 'mine'),
+    ],
+    [
+      'a deleted file',
+      { 'apps/web.yaml': 'b\n' },
+      (folder: string) => rmSync(join(folder, 'ds/apps/web.yaml')),
+    ],
+    [
+      'a symlink in the place of the folder',
+      { 'apps/web.yaml': 'b\n' },
+      (folder: string) => {
         renameSync(join(folder, 'ds/apps'), join(folder, 'away'));
         symlinkSync('../away', join(folder, 'ds/apps'));
       },
-    },
-  ])('makes the write a conflict and stays ($name)', async ({ edits, work }) => {
+    ],
+  ])('makes the write a conflict and stays (%s)', async (_, edits, work) => {
     const repository = await testRepository();
     const base = await repository.commit({ ...FILES, '.gitignore': 'new.yaml\naway\n' });
     const states: Promise<Record<string, string>>[] = [];

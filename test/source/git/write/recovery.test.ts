@@ -172,9 +172,9 @@ describe('an interrupted write whose commit a user has pruned', () => {
   }
 
   it.each([
-    { name: 'a reset', work: ['reset', '--quiet', '--hard'] },
-    { name: 'a commit of its changes', work: ['commit', '--quiet', '-m', 'mine'] },
-  ])('leaves nothing to undo after $name', async ({ work }) => {
+    ['a reset', ['reset', '--quiet', '--hard']],
+    ['a commit of its changes', ['commit', '--quiet', '-m', 'mine']],
+  ])('leaves nothing to undo after %s', async (_, work) => {
     const { repository, source } = await start('tree-switched');
     await interruptWrite(source);
     await source.close();

@@ -16,33 +16,33 @@ const EDITS = { 'apps/web.yaml': 'a: web\nb: 1\n', 'apps/old.yaml': null, 'apps/
 
 /** Settings that users make for large repositories, or on advice. An older git ignores some of them. */
 describe.each([
-  { name: 'feature.manyFiles', commands: [['config', 'feature.manyFiles', 'true']] },
-  { name: 'a split index', commands: [['config', 'core.splitIndex', 'true']] },
-  { name: 'an index without a hash', commands: [['config', 'index.skipHash', 'true']] },
-  { name: 'the fsmonitor daemon', commands: [['config', 'core.fsmonitor', 'true']] },
-  { name: 'a cache of untracked files', commands: [['config', 'core.untrackedCache', 'true']] },
-  {
-    name: 'settings for each work tree',
-    commands: [
+  ['feature.manyFiles', [['config', 'feature.manyFiles', 'true']]],
+  ['a split index', [['config', 'core.splitIndex', 'true']]],
+  ['an index without a hash', [['config', 'index.skipHash', 'true']]],
+  ['the fsmonitor daemon', [['config', 'core.fsmonitor', 'true']]],
+  ['a cache of untracked files', [['config', 'core.untrackedCache', 'true']]],
+  [
+    'settings for each work tree',
+    [
       ['config', 'extensions.worktreeConfig', 'true'],
       ['config', '--worktree', 'core.autocrlf', 'input'],
     ],
-  },
-  {
-    name: 'a sparse index',
-    commands: [
+  ],
+  [
+    'a sparse index',
+    [
       ['config', 'index.sparse', 'true'],
       ['sparse-checkout', 'set', '--cone', 'ds'],
     ],
-  },
-  {
-    name: 'a multi-pack index',
-    commands: [
+  ],
+  [
+    'a multi-pack index',
+    [
       ['config', 'core.multiPackIndex', 'true'],
       ['repack', '-adq', '--write-midx'],
     ],
-  },
-])('a repository with $name', ({ commands }) => {
+  ],
+])('a repository with %s', (_, commands) => {
   it('is written to, and git status shows only the changes of the user', async () => {
     const repository = await repositoryWith(commands);
     const source = await openSource(join(repository.folder, 'ds'));
@@ -113,9 +113,9 @@ describe('two new files of one write whose names differ only by case', () => {
   });
 
   it.each([
-    { condition: 'core.ignoreCase is off', ignoresCase: 'false', branch: 'main' },
-    { condition: 'the branch is not checked out', ignoresCase: 'true', branch: 'other' },
-  ])('are written if $condition', async ({ ignoresCase, branch }) => {
+    ['core.ignoreCase is off', 'false', 'main'],
+    ['the branch is not checked out', 'true', 'other'],
+  ])('are written if %s', async (_, ignoresCase, branch) => {
     const { repository, published } = await publishing(ignoresCase, branch);
     expect(await published).toHaveLength(2);
     await expectStatus(repository, '');

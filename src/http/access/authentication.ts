@@ -69,8 +69,7 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
 
   const checkAndRemember = async (id: string, header: string): Promise<User | null> => {
     const user = await check(header, accounts);
-    if (user === null) accepted.delete(id);
-    else remember(id, user);
+    if (user !== null) remember(id, user);
     return user;
   };
 

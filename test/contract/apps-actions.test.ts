@@ -93,6 +93,15 @@ describe('decisions.md: Apps, actions', () => {
     await manager().post('/api/v2/apps/cron/stop');
   });
 
+  it('Restart: app_id +1 for each of three at once, of which the first starts the app', async () => {
+    await manager().post('/api/v2/apps/cron/stop');
+    const { body: before } = await manager().get('/api/v2/apps/cron');
+    const replies = await Promise.all([1, 2, 3].map(() => manager().post('/api/v2/apps/cron/restart')));
+    const ids = replies.map(({ body }) => body.app_id - before.app_id).sort();
+    expect(ids).toEqual([1, 2, 3]);
+    await manager().post('/api/v2/apps/cron/stop');
+  });
+
   it('Restart: other apps and the groups keep their ids', async () => {
     const others = ['/api/v2/apps/cron', '/api/v2/device_groups/edge'];
     const before = await Promise.all(others.map(async (path) => (await manager().get(path)).body));

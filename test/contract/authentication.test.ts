@@ -119,10 +119,12 @@ describe('decisions.md: Authentication: Missing or wrong credentials', () => {
   ])(
     'Under /api/ credentials come first, also for unknown routes, however the path is spelled: %s',
     async (path) => {
-      const reply = await sendRaw(manager(), { path, authorization: null });
-      expect(reply.status).toBe(401);
-      expect(reply.headers['www-authenticate']).toMatch(/^Basic realm="[^"]+"/);
-      expect(reply.body).toEqual({ access_allowed: false });
+      for (const method of ['GET', 'PROPFIND']) {
+        const reply = await sendRaw(manager(), { method, path, authorization: null });
+        expect(reply.status, method).toBe(401);
+        expect(reply.headers['www-authenticate'], method).toMatch(/^Basic realm="[^"]+"/);
+        expect(reply.body, method).toEqual({ access_allowed: false });
+      }
     },
   );
 
@@ -236,6 +238,7 @@ describe('decisions.md: Authentication: First start without any credentials conf
     expect(new Set(replies.map((reply) => reply.slice(0, 3)))).toEqual(new Set(['401', '503']));
     for (const refused of replies.filter((reply) => reply.startsWith('503')))
       expect(refused).toMatch(/^content-type: text\/plain; charset=utf-8\r$/im);
+    expect(manager.log.filter(({ msg }) => msg === 'polls are failing')).toEqual([]);
   });
 });
 

@@ -112,6 +112,7 @@ describe('decisions.md: Everything else: routes and methods', () => {
     '/',
     '/nothing',
     '/favicon.ico',
+    '/openapi_json',
     '/package.json',
     '/..%2f..%2fetc%2fpasswd',
   ])('Unknown route 404 {"error": "..."}: %s', async (path) => {
@@ -251,8 +252,11 @@ describe('decisions.md: Everything else: Bodies', () => {
   ])('over 1 MiB 413: %s', async (_, size, status) => {
     const text = `${' '.repeat(size - body.length)}${body}`;
     const path = `/api/v2/apps/size-${size}`;
-    const reply = await sendRaw(manager(), { method: 'POST', path, body: text, headers: JSON_TYPE });
+    const headers = { ...JSON_TYPE, connection: 'keep-alive' };
+    const reply = await sendRaw(manager(), { method: 'POST', path, body: text, headers });
     expect(reply.status).toBe(status);
+    // The rest of a body that is too large is not read.
+    expect(reply.headers.connection).toBe(status === 413 ? 'close' : 'keep-alive');
     if (status === 413) expect(reply.body).toEqual({ error: REASON });
     expect((await manager().get(path)).status).toBe(status === 413 ? 403 : 200);
   });

@@ -46,9 +46,12 @@ describe('api-v2.md: 4. Endpoints, reports query', () => {
     expect(body).toEqual({ data: FLEET.map((one) => ({ ...one, _id: OID })), last_id: null });
   });
 
-  it.each(['GET', 'HEAD'])('200 with the content type of JSON: %s', async (method) => {
+  it.each(['GET', 'HEAD'])('200 with the content type of JSON, and a length: %s', async (method) => {
     const { status, headers } = await manager().request(method, REPORTS);
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(headers.get('content-length')).toBe(
+      String(Buffer.byteLength((await manager().get(REPORTS)).text)),
+    );
   });
 
   it('hostname: exact match', async () => {

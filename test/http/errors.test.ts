@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
+import Fastify from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
+import { HoldfastError } from '../../src/errors.ts';
+import { useErrorReplies } from '../../src/http/errors.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
@@ -30,4 +33,22 @@ it.each([
   await fail(1);
   await expect.poll(() => logged().length).toBe(2);
   expect(logged()[1]).toMatchObject({ msg, refused: 20 });
+  minutes = -1000;
+  await fail(1);
+  await expect.poll(() => logged().length, { message: 'after the clock was set back' }).toBe(3);
 });
+
+it.each([
+  ['an unexpected one', new Error('/home/pat is full')],
+  ['one of kind internal', new HoldfastError('internal', '/home/pat is full', { path: '/home/pat' })],
+])(
+  'the reply to an internal error has the id of the request, and nothing of its cause: %s',
+  async (_, error) => {
+    const app = Fastify({ genReqId: () => 'r-1' });
+    onTestFinished(() => app.close());
+    useErrorReplies(app);
+    app.get('/', () => Promise.reject(error));
+    const reply = await app.inject('/');
+    expect([reply.statusCode, reply.json()]).toEqual([500, { error: 'internal error', request_id: 'r-1' }]);
+  },
+);

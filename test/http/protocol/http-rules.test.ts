@@ -88,6 +88,19 @@ describe('the rules of HTTP/1.1', () => {
     expect((await answerTo(lines, { path: INFO })).status).toBe(304);
   });
 
+  it('do not make a body that breaks off an internal error in the log', async () => {
+    const { hostname, port } = new URL(manager().service.address);
+    const socket = connect(Number(port), hostname);
+    const head = ['PUT /api/v2/apps/web/update HTTP/1.1', 'Host: a', `Authorization: ${AUTHORIZATION}`];
+    socket.write([...head, 'X-Request-Id: broken', 'Content-Length: 9', '', '{'].join('\r\n'));
+    await once(socket, 'connect');
+    // By the reply to a later request, the manager has seen what came before it.
+    await manager().get('/api/v2/apps');
+    socket.resetAndDestroy();
+    for (let turn = 0; turn < 3; turn++) await manager().get('/api/v2/apps');
+    expect(manager().log.filter(({ reqId }) => reqId === 'broken')).toEqual([]);
+  });
+
   it('answer pipelined requests in their order', async () => {
     const { hostname, port } = new URL(manager().service.address);
     const socket = connect(Number(port), hostname).setEncoding('utf8');

@@ -1,3 +1,4 @@
+import { copyFile, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
@@ -258,6 +259,24 @@ it('a copy that differs from its source twice is refused', async () => {
   await expect(source.copy({ from })).rejects.toMatchObject({ kind: 'conflict' });
   await expect(source.copy({ from })).rejects.toThrow(/copy of the operations differs/);
 });
+
+it.each(['-wal', '-journal'])(
+  'a copy is refused beside the log of another store (%s), which would change it, but not beside an empty one',
+  async (suffix) => {
+    const source = await newSource(fillEveryKind);
+    const other = await openAt(`${source.path}.other`);
+    await pass(other, [appStep('web', app('other'))]);
+    await copyFile(`${source.path}.other-wal`, `${source.copyPath}${suffix}`);
+    await other.close();
+    await expect(source.copy()).rejects.toMatchObject({
+      kind: 'invalid',
+      message: `the target contains the log of another store (copy.sqlite${suffix}); delete it first`,
+    });
+    await truncate(`${source.copyPath}${suffix}`);
+    await source.copy();
+    await expectCopied(source);
+  },
+);
 
 it('a source that a newer version wrote is refused', async () => {
   const { path } = await newSource(() => Promise.resolve());

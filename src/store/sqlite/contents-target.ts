@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type {
@@ -48,7 +48,7 @@ export class SqliteTarget implements ContentsTarget {
   }
 
   async begin(head: ContentsHead): Promise<void> {
-    if (existsSync(this.#path)) throw new HoldfastError('invalid', 'the target already contains a store');
+    requireFree(this.#path);
     const unfinished = `${this.#path}.copy`;
     createFile(unfinished);
     const db = openCopyTarget(unfinished);
@@ -147,6 +147,19 @@ export class SqliteTarget implements ContentsTarget {
   get #begun(): Open {
     if (this.#open === null) throw new HoldfastError('internal', 'the copy has not begun');
     return this.#open;
+  }
+}
+
+/**
+ * Throws `invalid` if there is a store at this path, or the log or journal of one: SQLite would add what is in it to the
+ * copy. A manager that was stopped leaves an empty log.
+ */
+function requireFree(path: string): void {
+  if (existsSync(path)) throw new HoldfastError('invalid', 'the target already contains a store');
+  for (const log of [`${path}-wal`, `${path}-journal`]) {
+    if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) continue;
+    const message = `the target contains the log of another store (${basename(log)}); delete it first`;
+    throw new HoldfastError('invalid', message);
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { HoldfastError } from '../../errors.ts';
 import { type Database, openWithoutLog, prepare, type Statement } from './connection.ts';
 
@@ -29,9 +29,10 @@ export function checkLog(path: string, db: Database): void {
   const inFile = readWithoutLog(path, (file) => prepare<FilePosition>(file, FILE_POSITION).get());
   if (inFile === undefined) return;
   const last = prepare<{ position: number }>(db, POSITION).get()?.position;
+  // No transaction is in the log, or only some that were copied into the file.
   if (last === undefined || last === inFile.position) return;
   const first = firstPosition(`${path}-wal`, inFile);
-  if (first === null || first > last || (inFile.position >= first - 1 && inFile.position <= last)) return;
+  if (first === null || (inFile.position >= first - 1 && inFile.position <= last)) return;
   throw foreignLog({ file: inFile.position, first, last });
 }
 
@@ -73,45 +74,32 @@ function foreignLog(details: Record<string, number>): HoldfastError {
 
 /**
  * The format of the log (https://sqlite.org/fileformat2.html#the_write_ahead_log), in bytes: the sizes of the log's
- * header and a frame's, and the offsets of the salt in both.
+ * header and a frame's. A frame's header begins with the number of its page.
  */
 const LOG_HEADER = 32;
 const FRAME_HEADER = 24;
-const LOG_SALT = 16;
-const FRAME_SALT = 8;
-const SALT_SIZE = 8;
+/** The size of a position, which is at the end of its page. */
+const POSITION_SIZE = 6;
 
 /**
- * Returns the first position in the log; null if there is none. Old frames, from before a reset of the log, have
- * another salt.
+ * Returns the first position in a log that has transactions; null if it cannot be read. Each transaction writes the
+ * page, and old frames, from before a reset of the log, come after all others.
  */
 function firstPosition(path: string, { page, pageSize }: FilePosition): number | null {
-  if (!existsSync(path)) return null;
   const log = openSync(path, 'r');
   const read = (from: number, length: number): Buffer => {
     const buffer = Buffer.alloc(length);
     return buffer.subarray(0, readSync(log, buffer, 0, length, from));
   };
   try {
-    const salt = read(LOG_SALT, SALT_SIZE);
     for (let from = LOG_HEADER; ; from += FRAME_HEADER + pageSize) {
       const header = read(from, FRAME_HEADER);
       if (header.length < FRAME_HEADER) return null;
-      if (!header.subarray(FRAME_SALT, FRAME_SALT + SALT_SIZE).equals(salt)) return null;
-      if (header.readUInt32BE(0) === page) return readPosition(read(from + FRAME_HEADER, pageSize));
+      if (header.readUInt32BE(0) !== page) continue;
+      const position = read(from + FRAME_HEADER + pageSize - POSITION_SIZE, POSITION_SIZE);
+      return position.length < POSITION_SIZE ? null : position.readUIntBE(0, POSITION_SIZE);
     }
   } finally {
     closeSync(log);
   }
-}
-
-/** The first byte of a table's leaf page, the offset of its number of rows, and the size of a position at its end. */
-const LEAF = 0x0d;
-const ROW_COUNT = 3;
-const POSITION_SIZE = 6;
-
-/** Returns the position in a page of `log_position`; null if the page is not a leaf with one row. */
-function readPosition(page: Buffer): number | null {
-  if (page.length < POSITION_SIZE || page[0] !== LEAF || page.readUInt16BE(ROW_COUNT) !== 1) return null;
-  return page.readUIntBE(page.length - POSITION_SIZE, POSITION_SIZE);
 }

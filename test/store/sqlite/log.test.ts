@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect, it } from 'vitest';
@@ -40,8 +40,8 @@ async function momentsOf(folder: string): Promise<Moment[]> {
   for (let count = 0; count < 9; count++) {
     await write(store, count);
     moments.push(await snapshot(path, join(folder, `moment-${count}`)));
-    // The next write starts the log from its beginning.
-    if (count % 3 === 1) other.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    // The next write starts the log from its beginning. Some logs have one write, others several.
+    if (count % 3 !== 0) other.exec('PRAGMA wal_checkpoint(PASSIVE)');
   }
   other.close();
   await store.close();
@@ -95,4 +95,23 @@ it('a store file beside a log of another time is either refused, or opened with 
     }
   }
   expect(outcomes.filter((outcome) => outcome === 'refused').length).toBeGreaterThan(moments.length);
+});
+
+it('a store whose log was cut off by a loss of power is opened', async () => {
+  const folder = await temporaryFolder();
+  const path = join(folder, 'store.sqlite');
+  const store = await openAt(path);
+  const other = new DatabaseSync(path);
+  other.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  other.close();
+  for (let count = 0; count < 3; count++) await store.claimHead(count, `r${count}`, AT);
+  const { file, log } = await snapshot(path, join(folder, 'moment'));
+  await store.close();
+  const size = statSync(log).size;
+  for (const cut of [0, 1, 31, 32, 40, 55, 56, 57, 60, 4151, 4152, 4160, size - 4096, size - 3]) {
+    const cutLog = `${log}-${cut}`;
+    copyFileSync(log, cutLog);
+    truncateSync(cutLog, cut);
+    expect(await openPair(join(folder, `cut-${cut}.sqlite`), file, cutLog), `${cut}`).not.toBe('invalid');
+  }
 });

@@ -70,8 +70,8 @@ export interface ReachedParts {
 }
 
 /**
- * A store that is being filled. Rows must be put in ascending order. Whenever that is interrupted, no row before the
- * last stored one is missing. Putting a row again changes nothing.
+ * A store that is being filled. Each row must be put once, in ascending order. Whenever that is interrupted, no row before
+ * the last stored one is missing.
  */
 export interface ContentsTarget extends Contents {
   /**

@@ -1,4 +1,4 @@
-import { copyFile, truncate } from 'node:fs/promises';
+import { copyFile, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
@@ -95,11 +95,23 @@ function interruptThirdPage(): (rows: number) => void {
   };
 }
 
+/** An `onProgress` that interrupts the copy in its final comparison. */
+function interruptCheck({ isCheck }: CopyProgress): void {
+  if (isCheck) throw new Error('interrupted');
+}
+
 /** The head of a store, and all of its rows. */
 async function contentsOf(path: string): Promise<unknown> {
   const contents = sqliteContents(path);
   const parts = [contents.head(), contents.objects(null, 5000), contents.operations(null, 5000)];
   return Promise.all([...parts, contents.reports(null, 5000)]).finally(() => contents.close());
+}
+
+function tablesIn(path: string): unknown[] {
+  const db = new DatabaseSync(path);
+  const tables = db.prepare('SELECT name FROM sqlite_schema').all();
+  db.close();
+  return tables;
 }
 
 /** Removes every `_id`: those of objects that are created later are partly random. */
@@ -126,6 +138,8 @@ describe('a copy of a store', () => {
     const source = await newSource(fill);
     await source.copy();
     expect(await contentsOf(source.copyPath)).toEqual(await contentsOf(source.path));
+    expect(tablesIn(source.copyPath)).toEqual(tablesIn(source.path));
+    expect((await stat(source.copyPath)).mode & 0o777).toBe(0o600);
     const [original, duplicate] = [await openAt(source.path), await openAt(source.copyPath)];
     for (const store of [original, duplicate]) {
       await pass(store, [appStep('new', app('v1')), groupStep('edge', group('new'))], 'r4');
@@ -140,19 +154,21 @@ describe('a copy of a store', () => {
 
   it('gives a new report an _id above those of copied reports, even if the source never assigned these', async () => {
     const source = await newSource(fillEveryKind);
-    const high = 'a'.repeat(24);
+    const [low, high] = ['9'.repeat(24), 'a'.repeat(24)];
     const report = { hostname: 'h', device_group: 'g', report_creation_time: 1, updated: true };
     const from = (contents: Contents): Contents =>
       wrap(contents, {
         reports: async (after) =>
-          after === null ? [{ oid: high, arrived: AT, body: JSON.stringify(report) }] : [],
+          after === null
+            ? [low, high].map((oid) => ({ oid, arrived: AT, body: JSON.stringify(report) }))
+            : [],
       });
     await source.copy({ from });
     const store = await openAt(source.copyPath);
     await store.insertReports([report], AT);
     const { value } = await store.reports({ pageSize: 10 });
     expect(value.data.filter(({ oid }) => oid > high)).toHaveLength(1);
-    expect(value.data).toHaveLength(2);
+    expect(value.data).toHaveLength(3);
     await store.close();
   });
 });
@@ -223,17 +239,27 @@ describe('an interrupted copy', () => {
     await expectCopied(source);
   });
 
+  it('starts again without what the source no longer has after an old backup of it was restored', async () => {
+    const source = await newSource(fillEveryKind);
+    await copyFile(source.path, `${source.path}.backup`);
+    const store = await openAt(source.path);
+    await pass(store, [appStep('newest', app('v1'))], 'r3');
+    await store.restartApp('newest', CONTEXT);
+    await store.close();
+    await expect(source.copy({ onProgress: interruptCheck })).rejects.toThrow('interrupted');
+    await copyFile(`${source.path}.backup`, source.path);
+    await expect(source.copy({ onProgress: interruptCheck })).rejects.toThrow('interrupted');
+    const copied = await source.copy();
+    expect(copied).toMatchObject({ objects: { alreadyCopied: 6 }, operations: { alreadyCopied: 2 } });
+    await expectCopied(source);
+  });
+
   it('starts again from the first row if the final comparison finds that a report of the source has expired', async () => {
     const source = await newSource();
     const before = await openAt(source.path);
     await before.insertReports([{ hostname: 'h', device_group: 'g', report_creation_time: 1 }], AT);
     await before.close();
-    const failing = source.copy({
-      onProgress: ({ isCheck }) => {
-        if (isCheck) throw new Error('interrupted');
-      },
-    });
-    await expect(failing).rejects.toThrow('interrupted');
+    await expect(source.copy({ onProgress: interruptCheck })).rejects.toThrow('interrupted');
     const store = await openAt(source.path);
     await store.expireReports(AT + 1);
     await store.close();

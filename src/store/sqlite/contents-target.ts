@@ -31,7 +31,7 @@ interface Open {
   inserts: Inserts;
 }
 
-/** Each inserts one row, or replaces it. */
+/** Each inserts one row. */
 interface Inserts {
   object(row: ContentsObject): void;
   operation(row: OperationEntry): void;
@@ -165,22 +165,19 @@ function requireFree(path: string): void {
 
 /** Statements are prepared once, because the driver frees their memory only when they are garbage-collected. */
 function prepareInserts(db: Database): Inserts {
-  const operation = prepare(db, 'INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)');
+  const operation = prepare(db, 'INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)');
   const reports = new Reports(db);
-  const report = prepare<{ oid: string }>(db, 'SELECT oid FROM reports WHERE oid = ?');
   return {
     object: prepareObjectInsert(db),
     operation: ({ id, at, actor, action, name, requestId, ids }) =>
       void operation.run(id, at, actor, action, name, requestId, JSON.stringify(ids)),
-    report: ({ oid, arrived, body }) => {
-      if (report.get(oid) === undefined) reports.insert(oid, JSON.parse(body) as Report, arrived);
-    },
+    report: ({ oid, arrived, body }) => reports.insert(oid, JSON.parse(body) as Report, arrived),
   };
 }
 
 function prepareObjectInsert(db: Database): Inserts['object'] {
-  const counter = prepare(db, 'INSERT OR REPLACE INTO counters VALUES (?, ?, ?, ?, ?, ?)');
-  const object = prepare(db, 'INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)');
+  const counter = prepare(db, 'INSERT INTO counters VALUES (?, ?, ?, ?, ?, ?)');
+  const object = prepare(db, 'INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)');
   return ({ kind, name, own, prune, stored }) => {
     if (own !== null) counter.run(kind, name, own.last, own.floor, own.hash, own.changed);
     if (prune !== null) counter.run('prune', name, prune.last, prune.floor, prune.hash, prune.changed);

@@ -240,7 +240,11 @@ describe('an interrupted copy', () => {
   });
 
   it('starts again without what the source no longer has after an old backup of it was restored', async () => {
-    const source = await newSource(fillEveryKind);
+    const report = { hostname: 'h', device_group: 'g', report_creation_time: 1 };
+    const source = await newSource(async (filled) => {
+      await fillEveryKind(filled);
+      await filled.insertReports([report, report], AT);
+    });
     await copyFile(source.path, `${source.path}.backup`);
     const store = await openAt(source.path);
     await pass(store, [appStep('newest', app('v1'))], 'r3');
@@ -250,7 +254,11 @@ describe('an interrupted copy', () => {
     await copyFile(`${source.path}.backup`, source.path);
     await expect(source.copy({ onProgress: interruptCheck })).rejects.toThrow('interrupted');
     const copied = await source.copy();
-    expect(copied).toMatchObject({ objects: { alreadyCopied: 6 }, operations: { alreadyCopied: 2 } });
+    expect(copied).toMatchObject({
+      objects: { alreadyCopied: 6 },
+      operations: { alreadyCopied: 2 },
+      reports: { alreadyCopied: 2 },
+    });
     await expectCopied(source);
   });
 

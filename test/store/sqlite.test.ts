@@ -5,7 +5,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { messageOf } from '../../src/errors.ts';
 import type { ApplyBatch } from '../../src/store/store.ts';
-import { onTickingClock } from '../support/yielding.ts';
+import { onTickingClock, yieldsDuring } from '../support/yielding.ts';
 import {
   AT,
   app,
@@ -141,6 +141,33 @@ describe('a long apply in SQLite', () => {
   });
 });
 
+it('a seeding, a prune of all groups and reads of many objects yield to the event loop', async () => {
+  const { store } = opened;
+  const names = Array.from({ length: 400 }, (_, index) => `name-${index}`);
+  const seeds = names.map((name) => ({ kind: 'app' as const, name, last: 1, floor: 1, hash: null }));
+  expect(await yieldsDuring(() => seed(store, { seeds, idSequence: 0 }))).toBeGreaterThan(80);
+  await pass(store, [
+    ...names.map((name) => appStep(name, app('v1'))),
+    ...names.map((name) => groupStep(name, group())),
+    groupStep('all', group(...names)),
+  ]);
+  expect(await yieldsDuring(() => store.pruneAll(CONTEXT))).toBeGreaterThan(80);
+  expect(await yieldsDuring(() => store.groupInfo('all'))).toBeGreaterThan(80);
+  expect(await yieldsDuring(() => store.appliedObjects())).toBeGreaterThan(80);
+});
+
+it('reports of hosts and groups are told apart even if their names have a NUL, which ends a text in SQLite', async () => {
+  const names = ['h', 'h\0', 'h\0x', 'h\\', 'h\\0', 'h\\\0'];
+  const sent = names.map((name) => ({ hostname: name, device_group: name, report_creation_time: 1 }));
+  await opened.store.insertReports(sent, AT);
+  for (const name of names) {
+    for (const filter of [{ hostname: name }, { deviceGroup: name }]) {
+      const { value } = await opened.store.reports({ ...filter, pageSize: 10 });
+      expect(value.data.map(({ report }) => report.hostname)).toEqual([name]);
+    }
+  }
+});
+
 it('the write-ahead log stays small if many writes follow a long apply', async () => {
   await opened.store.claimHead(0, 'v1', AT);
   await opened.store.apply(batchOf(1000, 'v1'));
@@ -273,7 +300,10 @@ describe('more rows than SQLite reads at a time', () => {
     const names = namesOf(1001);
     await pass(opened.store, stepsTo(names, 'v1'));
     const before = await opened.store.state();
-    await pass(opened.store, stepsTo(names.slice(0, 1000), 'v2'));
+    await pass(opened.store, stepsTo(names.slice(0, 999), 'v2'));
+    const between = await opened.store.state();
+    await pass(opened.store, stepsTo(names.slice(999, 1000), 'v2'));
+    expect(await opened.store.changedForDevices(between)).toEqual([{ kind: 'app', name: 'app-999' }]);
     const changed = await opened.store.changedForDevices(before);
     expect(new Set(changed?.map(({ name }) => name))).toEqual(new Set(names.slice(0, 1000)));
     await pass(opened.store, stepsTo(names.slice(1000), 'v2'));

@@ -147,8 +147,11 @@ export function stateContract(open: OpenStore): void {
       ).catch(() => undefined);
       await test.store.state();
       const claimed = test.store.claimHead(1, 'later', AT);
+      const report = { hostname: 'h', device_group: 'g', report_creation_time: 1 };
+      const reported = test.store.insertReports([report], AT);
       await test.store.close();
       expect(await rejection(claimed)).not.toBe('unavailable');
+      expect(await rejection(reported)).toBe('none');
       await applying;
       const store = await test.reopen();
       expect([0, 300]).toContain((await store.appNames()).value.length);

@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect, it } from 'vitest';
@@ -97,7 +97,7 @@ it('a store file beside a log of another time is either refused, or opened with 
   expect(outcomes.filter((outcome) => outcome === 'refused').length).toBeGreaterThan(moments.length);
 });
 
-it('a store whose log was cut off by a loss of power is opened', async () => {
+it('a store whose log was cut off or half written at a loss of power is opened', async () => {
   const folder = await temporaryFolder();
   const path = join(folder, 'store.sqlite');
   const store = await openAt(path);
@@ -108,10 +108,13 @@ it('a store whose log was cut off by a loss of power is opened', async () => {
   const { file, log } = await snapshot(path, join(folder, 'moment'));
   await store.close();
   const size = statSync(log).size;
-  for (const cut of [0, 1, 31, 32, 40, 55, 56, 57, 60, 4151, 4152, 4160, size - 4096, size - 3]) {
+  for (const cut of [0, 1, 31, 32, 40, 55, 56, 57, 60, 4152, 4176, 4180, 8270, size - 4096, size - 3]) {
     const cutLog = `${log}-${cut}`;
     copyFileSync(log, cutLog);
     truncateSync(cutLog, cut);
     expect(await openPair(join(folder, `cut-${cut}.sqlite`), file, cutLog), `${cut}`).not.toBe('invalid');
   }
+  // Other content in the place of the second page, which has the position.
+  writeFileSync(log, readFileSync(log).fill(0xff, 4176, 8272));
+  expect(await openPair(join(folder, 'half.sqlite'), file, log)).not.toBe('invalid');
 });

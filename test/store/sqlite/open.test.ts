@@ -85,8 +85,10 @@ describe('openSqliteStore', () => {
     await expectRefused('invalid', /another program/);
     runSql('PRAGMA application_id = 0; CREATE TABLE bookmarks (url TEXT)');
     await expectRefused('invalid', /another program/);
-    runSql('PRAGMA user_version = 1; PRAGMA application_id = 7');
-    await expectRefused('invalid', /another program/);
+    for (const version of [1, 2]) {
+      runSql(`PRAGMA user_version = ${version}; PRAGMA application_id = 7`);
+      await expectRefused('invalid', /another program/);
+    }
   });
 
   it('refuses a database that a newer version wrote', async () => {

@@ -42,6 +42,11 @@ const CASES: [
     ({ report_creation_time: time }) => time >= 1000 + COUNT / 2,
   ],
   [
+    'one host at nearly all times',
+    { hostname: 'h996', creationTime: { comparison: 'gte', seconds: 1005 } },
+    ({ hostname, report_creation_time: time }) => hostname === 'h996' && time >= 1005,
+  ],
+  [
     'the times of slow clocks',
     { creationTime: { comparison: 'lt', seconds: 1000 } },
     ({ report_creation_time: time }) => time < 1000,

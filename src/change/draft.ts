@@ -1,5 +1,5 @@
 import { classifyPath } from '../desired/file.ts';
-import { parseKey } from '../desired/name.ts';
+import { keyOf, parseKey } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import { compareProblems, type Problem } from '../desired/problem.ts';
 import type { FileChange, StateFile } from '../desired/state.ts';
@@ -49,10 +49,13 @@ export function* drafting(
   if (edits.length === 0) {
     // The files have the content, but it is not applied, because the head is refused.
     if (problemsBefore.length > 0) throw blockedError(problemsBefore);
+    if (write.op === 'delete') refuseRetained(write, view);
     return null;
   }
   const edited = { ...view, desired: view.desired.trial() };
   const { changes, touched } = yield* applyEdits(edits, edited);
+  // Its file may be gone already.
+  touched.add(keyOf(write.kind, write.name));
   const plan = yield* planning(touched, edited.desired, edited.applied);
   refuseProblems(plan, touched, edited);
   if (rules.strict) refuseRemaining(write, problemsBefore, yield* fleetErrors(edited, touched));
@@ -123,6 +126,12 @@ function refuseUnappliedFile(
 ): void {
   if (op !== 'create' || view.applied.has(kind, name) || !exists(kind, name, view)) return;
   if (problemsAt(kind, name, view).length === 0) throw blockedError(problemsBefore);
+}
+
+/** Refuses to delete an app that has no file any more, but is retained by a group that is held back. */
+function refuseRetained({ kind, name }: Write, view: WriteView): void {
+  const problems = problemsAt(kind, name, view);
+  if (problems.length > 0) throw blockedError(problems);
 }
 
 /** Returns every problem for which STRICT refuses this state. `touched` has the keys of the edited objects. */

@@ -202,6 +202,24 @@ describe('drafting', () => {
       'conflict',
       /^device-groups\/edge\.yaml:1:2: a closing quote/,
     ],
+    [
+      'the delete of an app whose file is gone, but which a group’s last good list retains',
+      { kind: 'app', op: 'delete', name: 'cron' },
+      { ...gone('apps/cron.yaml'), 'device-groups/edge.yaml': 'apps: [web, ghost]\n' },
+      'conflict',
+      /^device-groups\/edge\.yaml:1:1: app "cron" was removed, but the last good state of this group/,
+    ],
+    [
+      'the delete of such an app from the file of another group',
+      { kind: 'app', op: 'delete', name: 'cron' },
+      {
+        ...gone('apps/cron.yaml'),
+        'device-groups/edge.yaml': 'apps: [web, ghost]\n',
+        'device-groups/lab.yaml': 'apps: [cron]\n',
+      },
+      'conflict',
+      /^device-groups\/edge\.yaml:1:1: app "cron" was removed, but the last good state of this group/,
+    ],
     ['the delete of an unknown app', { kind: 'app', op: 'delete', name: 'new' }, VALID, 'absent', /"new"/],
     [
       'the create of an existing group',

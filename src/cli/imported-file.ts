@@ -6,6 +6,7 @@ import type { Kind } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import { type Fields, isEmptyCollection, isMapValue, sameValue } from '../desired/values.ts';
+import { decodeText } from '../desired/yaml/document.ts';
 import { renderYaml } from '../desired/yaml/edit.ts';
 
 /** The file that is made from a manager's record. */
@@ -65,7 +66,8 @@ export function importedFile(
   const missingApps = Array.isArray(members) ? members.filter((app) => !apps.has(app)) : [];
   const fields = kind === 'app' ? appFields(recorded, defaults) : { apps: listWithout(members, missingApps) };
   const text = renderYaml(fields);
-  const parsed = parseObjectText(kind, text, defaults);
+  const decoded = decodeText(Buffer.from(text));
+  const parsed = decoded.ok ? parseObjectText(kind, text, defaults) : decoded;
   const problems = [
     ...(parsed.ok ? [] : parsed.problems).map(({ code, message }) =>
       withFile(path, fileProblem(code, message)),

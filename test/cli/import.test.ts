@@ -281,6 +281,12 @@ describe('import from the public manager of Nebula', () => {
       /error: env_vars\.A must be a string/,
       false,
     ],
+    [
+      'refuses an app whose file would be too large to be read',
+      { env_vars: Object.fromEntries([...'abcde'].map((key) => [key, 'x'.repeat(60_000)])) },
+      /error: has \d+ bytes; at most .*\[file-too-large\]/,
+      false,
+    ],
     ['refuses a list of variables', { env_vars: ['A=1'] }, /error: env_vars must be a map/, false],
     [
       'refuses an app without an image',

@@ -86,7 +86,7 @@ async function lock(path: string): Promise<FolderLock> {
   try {
     return await lockFolder(folder, process.pid, Date.now());
   } catch (error) {
-    const message = messageOf(error).replace(/^DATA_DIR/, folder);
+    const message = messageOf(error).replace('DATA_DIR', () => folder);
     const reason = message.replace(/; stop that one.*$/, '; stop all managers of this store, and copy again');
     throw new HoldfastError('unavailable', `nothing was copied: ${reason}`, {}, error);
   }

@@ -50,6 +50,13 @@ describe('copyStore', () => {
     await expect(refused).rejects.toThrow(`${running.dataFolder} is in use`);
   });
 
+  it('names the target if it is not a folder', async () => {
+    const target = join(await temporaryFolder(), 'file');
+    await writeFile(target, '');
+    const refused = copyWith({ DATA_DIR: await folderWithStore() }, target);
+    await expect(refused).rejects.toThrow(`nothing was copied: manager.lock in ${target} cannot be used`);
+  });
+
   it('refuses DATA_DIR as the target', async () => {
     const folder = await folderWithStore();
     await expect(copyWith({ DATA_DIR: folder }, `${folder}/`)).rejects.toMatchObject({

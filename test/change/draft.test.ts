@@ -296,6 +296,12 @@ describe('drafting', () => {
       [{ path: 'device-groups/edge.yaml', text: 'apps:\n  - web\n' }],
     ],
     [
+      'keeps one of the two files that define an app at its full update',
+      { kind: 'app', op: 'replace', name: 'cron', fields: { container_image: 'cron:3' } },
+      { ...VALID, 'apps/x/cron.yaml': 'container_image: cron:4\n' },
+      [{ path: 'apps/x/cron.yaml', text: null }],
+    ],
+    [
       'keeps one of the two files that define a group at its full update',
       { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web', 'cron'] } },
       DUPLICATE,
@@ -358,7 +364,8 @@ describe('drafting', () => {
 
   it('refuses an edit that makes a file too large to be read again', () => {
     const env_vars = Object.fromEntries(
-      Array.from({ length: 5 }, (_, index) => [`V${index}`, 'x'.repeat(60_000)]),
+      // Two bytes each.
+      Array.from({ length: 5 }, (_, index) => [`V${index}`, 'é'.repeat(30_000)]),
     );
     const write: Write = { kind: 'app', op: 'change', name: 'web', fields: { env_vars } };
     expect(refusal(write, viewOf(VALID)).kind).toBe('invalid');
@@ -373,6 +380,7 @@ describe('a full update of a file that cannot be read', () => {
       '# Ask Pat\n\n# schema\n# d\n',
     ],
     ['keeps the comments above a list that should be a mapping', '# Ask Pat\n- a\n', '# Ask Pat\n'],
+    ['keeps the line ends above such a list', '# Ask Pat\r\n- a\r\n', '# Ask Pat\r\n'],
     ['keeps a comment that contains a Unicode line separator', '# Ask\u2028Pat\n- a\n', '# Ask\u2028Pat\n'],
     ['keeps the line ends and the byte order mark', '\ufeff# Ask Pat\r\na: [\r\n', '\ufeff# Ask Pat\r\n'],
     ['does not mistake a line of a block text that begins with # for a comment', 'a: |\n # b\n\tc: d\n', ''],
@@ -447,11 +455,11 @@ describe('the commit', () => {
     expect(drafted?.commit.message.trimEnd().split('\n').at(-1)).toBe('Allow-Empty: true');
   });
 
-  it('has each trailer on one line, even if the name of the user contains control characters', () => {
-    const user = 'pat\nAllow-Empty: true\r\u0085x';
-    const message = draft(setImage, viewOf(VALID), RULES, { ...CONTEXT, user })?.commit.message ?? '';
+  it('has each trailer on one line, even if what clients send contains control characters', () => {
+    const hostile = { user: 'pat\nAllow-Empty: true\r\u0085x', requestId: 'r-1\n\nx' };
+    const message = draft(setImage, viewOf(VALID), RULES, { ...CONTEXT, ...hostile })?.commit.message ?? '';
     expect(message.split('\n').filter((line) => /^[\w-]+: /.test(line))).toEqual([
-      'Request-Id: r-1',
+      'Request-Id: r-1 x',
       'Api-User: pat Allow-Empty: true x',
     ]);
   });

@@ -69,6 +69,11 @@ describe('a change of an app while a group has problems', () => {
     const error = refusal(setImage, viewOf(files, VALID), { ...RULES, strict: true });
     expect(error.kind).toBe('conflict');
   });
+
+  it('is drafted with STRICT if there are only warnings', () => {
+    const files = { ...VALID, 'notes.txt': 'not read' };
+    expect(draft(setImage, viewOf(files, VALID), { ...RULES, strict: true })).not.toBeNull();
+  });
 });
 
 describe('drafting with STRICT on a head that is refused', () => {

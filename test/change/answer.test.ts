@@ -70,4 +70,14 @@ describe('the result of a write', () => {
     expect(refused).toMatchObject({ kind: 'unavailable', details: { revision, applied: true } });
     expect(refused.message).toContain('the disk is gone');
   });
+
+  it('is an error without a revision if nothing had to change and the store fails', async () => {
+    const { writer } = await buildWriterEngine({
+      store: () => ({ app: () => Promise.reject(new HoldfastError('unavailable', 'the disk is gone')) }),
+    });
+    expect(await failure(writer.write(setImage('web', '1'), CONTEXT))).toMatchObject({
+      message: 'the disk is gone',
+      details: {},
+    });
+  });
 });

@@ -1,7 +1,7 @@
 import type { AppDefaults } from '../desired/app.ts';
 import { compareProblems, fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
-import { HoldfastError } from '../errors.ts';
+import { HoldfastError, messageOf } from '../errors.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
@@ -101,7 +101,10 @@ async function appliedAt(
       throw new UsageError(`${folder} is not in a git repository, so there is no "${against}"`);
     return new AppliedState();
   }
-  const base = await baseAt(revisions, against ?? 'HEAD', defaults);
+  const base = await baseAt(revisions, against ?? 'HEAD', defaults).catch((error: unknown) => {
+    // git fails on `@{upstream}` without an upstream and `@{9}` beyond the reflog, and says so better than we could.
+    throw against?.includes('@{') ? new HoldfastError('invalid', messageOf(error), {}, error) : error;
+  });
   // Without commits, HEAD does not exist and there is nothing to compare with. A named revision must exist.
   if (base === null && against !== undefined) throw await unknownRevision(against, revisions);
   if (base !== null) warnOfInvalidFiles(base, against ?? 'HEAD', io);

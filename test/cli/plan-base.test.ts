@@ -162,6 +162,13 @@ describe('plan against a revision that is not a commit', () => {
     expect(await refusal(revision)).toBe(`holdfast: "${revision}" is not a commit of this repository\n`);
   });
 
+  it.each([
+    ['HEAD@{99}', /^holdfast: .*fatal: log for 'HEAD' only has/],
+    ['nope@{upstream}', /^holdfast: .*fatal: no such branch: 'nope'/],
+  ])('passes on what git says about %s', async (revision, reason) => {
+    expect(await refusal(revision)).toMatch(reason);
+  });
+
   it('explains an empty revision by a command that found no commit', async () => {
     expect(await refusal('')).toMatch(
       /^holdfast: --against is empty; if it is the output of a command, as in --against "\$\(git merge-base …\)", that command found no such commit/,

@@ -398,8 +398,8 @@ describe('parseConfig', () => {
     expect(problems[0]).not.toContain('hunter2');
   });
 
-  it.each(['/srv/fleet', '../fleet', 'a/../../b'])(
-    'refuses %s as the folder in a remote repository',
+  it.each(['/srv/fleet', '../fleet', 'a/../../b', 'a\nb'])(
+    'refuses %j as the folder in a remote repository',
     (path) => {
       expect(problemsOf({ GIT_REMOTE: '/srv/a.git', DESIRED_STATE: path })).toHaveLength(1);
       expect(problemsOf({ DESIRED_STATE: path })).toEqual([]);

@@ -12,7 +12,7 @@ describe('closestName', () => {
     ['two swapped letters', 'prot', 'port'],
     ['two mistakes in a long name', 'gti-remotee', 'git-remote'],
     ['dashes before it and a value after it', '--git-token=abc', 'git-token'],
-    ['upper case and underscores', 'GIT_TOKEN_FILE', 'git-token-file'],
+    ['upper case, underscores and a letter too few', 'GIT_TOKEN_FLE', 'git-token-file'],
     ['two swapped letters, dashes and an underscore', '--data_dri', 'data-dir'],
   ])('finds a name despite %s', (_what, misspelt, name) => {
     expect(closestName(misspelt, NAMES)).toBe(name);

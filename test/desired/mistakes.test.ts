@@ -43,6 +43,7 @@ describe('a mistake in an app is reported with its position and a correction', (
     ],
     ['image, as Docker Compose calls it', 'image: a', '2:1 image is called container_image here'],
     ['ports, as Docker Compose calls them', 'ports: [80]', '2:1 ports is called starting_ports here'],
+    ['image in upper case', 'IMAGE: a', '2:1 IMAGE is called container_image here'],
     ['environment, as Docker Compose calls it', 'environment: {}', '2:1 environment is called env_vars here'],
     [
       'a name that resembles no field',

@@ -143,6 +143,24 @@ describe('comments in unusual places', () => {
     ],
     ['with a line separator, after an anchor', 'a: &x # c\u2028!d\n  1\n', { a: 2 }, 'a: # c\u2028!d\n  2\n'],
     [
+      'in the first column, in brackets whose items are removed',
+      'l: [\n  a,\n# c\n  b\n]\n',
+      { l: [] },
+      'l: [\n# c\n]\n',
+    ],
+    [
+      'in the first column, in brackets without a comma at their end',
+      'l: [\n  a,\n# c\n  b\n]\n',
+      { l: ['a', 'b', 'd'] },
+      'l: [\n  a,\n# c\n  b,\n  d\n]\n',
+    ],
+    [
+      'at the top of a list whose first item moves',
+      'l:\n  # about the list\n  - a\n  - b\n',
+      { l: ['b', 'a'] },
+      'l:\n  # about the list\n  - b\n  - a\n',
+    ],
+    [
       'elsewhere, if blank lines with spaces follow a removed field',
       '# c\na: |\n  x\nb: 1\n    \n \t\n',
       { a: 'x\n' },
@@ -180,6 +198,7 @@ describe('an edit keeps the style of', () => {
       { k: 'y\nz\n' },
       'k: |\r\n    y\r\n    z\r\n',
     ],
+    ['a block scalar without content', 'k: |\nl: 1\n', { k: 'y\nz\n', l: 1 }, 'k: |\n  y\n  z\nl: 1\n'],
     [
       'a folded block scalar that keeps its blank lines, above a removed field',
       'a: >+\n  x\n\nb: 1\n\n# c\n',
@@ -199,6 +218,25 @@ describe('an edit keeps the style of', () => {
       'm:\n   a: 1\nl:\n- x\n',
       { m: ['x'], l: ['x'] },
       'm:\n   - x\nl:\n- x\n',
+    ],
+    [
+      'maps in braces, but not for a new list',
+      'a: {b: c}\nd:\n  - 1\n',
+      { a: { b: 'c' }, d: [1], e: ['f'], g: { h: 1 } },
+      'a: {b: c}\nd:\n  - 1\ne:\n  - f\ng: {h: 1}\n',
+    ],
+    ['a block, even if another list is empty', 'a: []\n', { a: [], b: ['c'] }, 'a: []\nb:\n  - c\n'],
+    [
+      'dashes below their key, when a scalar becomes a list',
+      'l:\n- a\nm: 1\n',
+      { l: ['a'], m: ['b'] },
+      'l:\n- a\nm:\n- b\n',
+    ],
+    [
+      'wide dashes, but not for the fields of a new map',
+      'l:\n-   a: 1\n',
+      { l: [{ a: 1 }], m: { b: 1 } },
+      'l:\n-   a: 1\nm:\n  b: 1\n',
     ],
     [
       'braces and brackets in their spaces',
@@ -279,6 +317,12 @@ describe('a long list', () => {
     const items = Array.from({ length: 900 }, (_, index) => `app-${index}`);
     const kept = items.filter((_, index) => index % 7 !== 0);
     expect(editYaml(list(items), { apps: kept })).toBe(list(kept));
+  });
+
+  it('keeps the comments beside the remaining items if the first of very many is removed', () => {
+    const items = Array.from({ length: 1100 }, (_, index) => `app-${index}`);
+    const lines = items.map((item) => `${item} # about ${item}`);
+    expect(editYaml(list(lines), { apps: items.slice(1) })).toBe(list(lines.slice(1)));
   });
 
   it('is edited item by item if a comparison of all pairs would take too long', () => {

@@ -20,7 +20,7 @@ export class Patch {
 
   /** Replaces a range. Text inserted at the same offset comes before the replacement. */
   replace(start: number, end: number, text: string): void {
-    if (start !== end || text !== '') this.#splices.push({ start, end, text });
+    this.#splices.push({ start, end, text });
   }
 
   /** Inserts a text. Insertions at the same offset keep the order of the calls. */

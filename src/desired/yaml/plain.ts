@@ -138,7 +138,6 @@ function eachMatch(
   text: string,
   take: (match: RegExpExecArray, at: number) => boolean,
 ): boolean {
-  if (/^ *$/.test(text)) return true;
   for (let at = 0; at < text.length; ) {
     pattern.lastIndex = at;
     const match = pattern.exec(text);

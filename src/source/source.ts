@@ -66,9 +66,10 @@ export interface Reader {
   history(): Promise<FolderHistory>;
   /**
    * Resolves to the paths below the folder that the commits in `from..to` touched; null if they cannot be determined:
-   * in a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`.
+   * in a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`, or null: then `to`
+   * and all of its ancestors count.
    */
-  touchedPaths(from: string, to: string): Promise<Set<string> | null>;
+  touchedPaths(from: string | null, to: string): Promise<Set<string> | null>;
   /**
    * Resolves to the commits in `from..to` that descend from `from`, beginning with `to`: all that a branch can have
    * pointed to if it got from `from` to `to` by fast-forwards alone. Null in a shallow clone, which cannot tell.

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
-import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { copyData, loseStore, restoreCopy } from '../support/lost-store.ts';
+import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { expectRefused, lastCommit, recordsOf } from '../support/manager-state.ts';
 import { groupRecord, REASON } from './expected.ts';
 import { push } from './push.ts';
@@ -112,6 +113,30 @@ describe('decisions.md: Desired-state files: The folder missing or empty at a re
     const back = await push(next, { ...SMALL_FLEET, 'apps/new.yaml': 'container_image: a\n' });
     expect(back.body).toMatchObject({ revision_applied: back.revision, error: null });
     expect((await recordsOf(next)).apps).toMatchObject(before.apps);
+  });
+
+  it.each([
+    ['its store was lost', (manager: TestManager) => loseStore(manager)],
+    ['its store was replaced by an older copy', restoreCopy],
+  ])('refused, and no device is told that its group is gone, after %s', async (_, lose) => {
+    const first = await startManager({ files: SMALL_FLEET });
+    await first.stop();
+    const copy = await copyData(first);
+    const manager = await first.restart();
+    await manager.put('/api/v2/apps/web/update', { container_image: 'web:2' });
+    await push(manager, { ...ALL_DELETED, 'README.md': 'x\n' });
+    const next = await lose(manager, copy);
+    expect((await next.get('/api/v2/reconcile')).body).toMatchObject({
+      state: 'refused',
+      revision_applied: null,
+      error: { message: REASON },
+    });
+    const info = await next.get(`${EDGE}/info`);
+    expect([info.status, info.headers.get('content-type')]).toEqual([503, 'text/plain; charset=utf-8']);
+    expect((await next.get('/api/v2/status')).body).toEqual({ api_available: false });
+    await next.repository.git('revert', '--no-edit', 'HEAD');
+    await next.reconcile();
+    expect((await next.get(`${EDGE}/info`)).body.apps).toHaveLength(2);
   });
 
   it.each(['Allow-Empty: true', 'allow-empty: true'])(

@@ -37,8 +37,8 @@ const NOTHING: Advance = { steps: [], ids: [], rewrittenFrom: null };
  */
 export async function advanceStore(context: AdvanceContext, revision: string | null): Promise<Advance> {
   const { desired, memory, reader, strict } = context;
-  await refuseEmptied(revision, desired, memory.applied, reader);
   await refuseMisplaced(revision, memory.store.applied, desired, reader);
+  await refuseEmptied(revision, desired, memory, reader);
   const plan = await runYielding(planning(memory.pending, desired, memory.applied));
   for (const [key, problems] of plan.problems) {
     if (problems.length === 0) memory.problems.delete(key);

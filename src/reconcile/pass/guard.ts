@@ -1,10 +1,10 @@
-import { desiredStateFolderOf } from '../../desired/file.ts';
+import { classifyPath, desiredStateFolderOf } from '../../desired/file.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { HoldfastError } from '../../errors.ts';
-import type { AppliedState } from '../../plan/applied.ts';
 import type { Reader } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
+import type { Memory } from './memory.ts';
 
 /** The trailer of a commit that deletes every object on purpose. */
 export const ALLOW_EMPTY = 'Allow-Empty: true';
@@ -20,10 +20,11 @@ const NO_COMMIT = `the branch has no commits any more; nothing is deleted. Resto
 export async function refuseEmptied(
   revision: string | null,
   desired: DesiredState,
-  applied: AppliedState,
+  { store, applied }: Pick<Memory, 'store' | 'applied'>,
   reader: Reader,
 ): Promise<void> {
-  if (!desired.isEmpty || applied.isEmpty) return;
+  if (!desired.isEmpty) return;
+  if (applied.isEmpty && !(await hadObjects(revision, store.applied, reader))) return;
   if (revision === null) throw new HoldfastError('refused', NO_COMMIT, { code: 'branch-empty' });
   if (await isIntended(revision, reader)) return;
   throw new HoldfastError(
@@ -31,6 +32,20 @@ export async function refuseEmptied(
     `the desired-state folder is missing or empty at this revision; nothing is deleted. Restore it, or commit with the trailer "${ALLOW_EMPTY}" to delete everything`,
     { code: 'folder-empty' },
   );
+}
+
+/**
+ * Whether the first revision that a store applies had objects earlier in its history. Without its objects, a store that
+ * was lost, or that has dropped them all as outdated, cannot tell that the revision deletes what devices run.
+ */
+async function hadObjects(
+  revision: string | null,
+  applied: StoreState['applied'],
+  reader: Reader,
+): Promise<boolean> {
+  if (revision === null || applied !== null) return false;
+  const paths = (await reader.touchedPaths(null, revision)) ?? [];
+  return Array.from(paths).some((path) => classifyPath(path).role === 'object');
 }
 
 /**

@@ -241,9 +241,11 @@ export const commands = {
   /** Prints the names of the files below a path in all commits that a ref or reflog reaches. */
   historyPaths: (path: string) =>
     command('log', ...WITHOUT_RECORD, '--all', '--reflog', ...NAMES_ONLY, '--', path),
-  /** Prints the names of the files below a path that the commits in `from..to` touch. */
-  touchedPaths: (from: string, to: string, path: string) =>
-    command('log', ...NAMES_ONLY, '--end-of-options', objectId(to), `^${objectId(from)}`, '--', path),
+  /** Prints the names of the files below a path that the commits in `from..to` touch; without `from`, all up to `to`. */
+  touchedPaths: (from: string | null, to: string, path: string) => {
+    const without = from === null ? [] : [`^${objectId(from)}`];
+    return command('log', ...NAMES_ONLY, '--end-of-options', objectId(to), ...without, '--', path);
+  },
   /** Prints the commits in `from..to` that descend from `from`. */
   between: (from: string, to: string) =>
     command(

@@ -32,7 +32,7 @@ export async function readHistory(repository: Repository): Promise<FolderHistory
 /** `Reader.touchedPaths`. */
 export async function readTouched(
   repository: Repository,
-  from: string,
+  from: string | null,
   to: string,
 ): Promise<Set<string> | null> {
   const { context, prefix } = repository;

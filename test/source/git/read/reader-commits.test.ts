@@ -132,6 +132,7 @@ describe('touchedPaths and commitsBetween', () => {
     const { reader } = await openSource(join(repository.folder, 'ds'));
     expect(await reader.touchedPaths(first, last)).toEqual(new Set(['a', 'größe']));
     expect(await reader.touchedPaths(last, last)).toEqual(new Set());
+    expect(await reader.touchedPaths(null, first)).toEqual(new Set(['a']));
     expect(await reader.commitsBetween(first, last)).toEqual([last, middle]);
     expect(await reader.commitsBetween(last, last)).toEqual([]);
   });

@@ -131,9 +131,10 @@ function passListener(
   return async (outcome, status) => {
     await log(outcome, status);
     metrics.countPass(outcome, status);
-    const seeding = outcome.ok ? outcome.report.seeding : null;
+    if (!outcome.ok) return recorder.scheduleWrite();
+    const { seeding, recordVersion } = outcome.report;
+    if (recordVersion !== null) recorder.allowReplacing(recordVersion);
     if (seeding === null) return recorder.scheduleWrite();
-    if (seeding.adopted !== null) recorder.allowReplacing(seeding.adopted);
     await recorder.flush();
   };
 }

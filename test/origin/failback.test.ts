@@ -163,6 +163,29 @@ describe('a data folder that was restored from an old copy, with its mirror', ()
     expect(await webId(restored)).toBe(last);
     await expectFollows(worker, restored);
   });
+
+  it('and raised as many ids before it reached origin, gives only higher ids from then on', async () => {
+    const { origin, first, worker } = await servedOrigin();
+    await first.stop();
+    const copy = await copyData(first);
+    const second = await first.restart();
+    for (const image of ['web:3', 'web:2']) await changeImage(second, image);
+    await worker.poll(second);
+    const last = await webId(second);
+    await second.stop();
+    await rm(first.dataFolder, { recursive: true });
+    await cp(copy, first.dataFolder, { recursive: true });
+    await rename(origin.url, `${origin.url}.away`);
+    const restored = await startFollower(origin, { dataFolder: first.dataFolder });
+    for (const _ of ['as many', 'ids']) await restored.post('/api/v2/apps/cron/restart');
+    await rename(`${origin.url}.away`, origin.url);
+    await restored.reconcile();
+    expect(await webId(restored)).toBeGreaterThanOrEqual(last);
+    const { ids_seeded, ids_record } = await statusOf(restored);
+    expect([ids_seeded.cause, ids_record.problem]).toEqual(['older-than-record', null]);
+    await worker.poll(restored);
+    await expectFollows(worker, restored);
+  });
 });
 
 describe('a record that is newer at origin than in the mirror', () => {

@@ -20,6 +20,8 @@ export interface PassReport extends Advance {
   head: Head;
   /** What the last seeding did, if there was one since the last successful pass; otherwise null. */
   seeding: Seeding | null;
+  /** The version of the manager's own section that was taken into account last; null if there is none. */
+  recordVersion: string | null;
   /**
    * Keys of objects that another manager may have changed since the last successful pass, or whose ids this manager's own
    * seeding may have raised.
@@ -108,8 +110,8 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     const start = await begin();
     try {
       const advanced = await advance(start);
-      const [seeding, changedElsewhere] = [seeder.takeSeeding(), recall.takeChangedElsewhere()];
-      return { head: start.head, seeding, changedElsewhere, ...advanced };
+      const changedElsewhere = recall.takeChangedElsewhere();
+      return { head: start.head, ...seeder.takeSeeding(), changedElsewhere, ...advanced };
     } catch (error) {
       await afterFailure(kindOf(error), start);
       throw error;

@@ -29,12 +29,13 @@ export function classifySection(text: SectionText | null, line: string, fleet: s
 
 /**
  * Whether a section can have ids that a store with counters does not know. Decides by `meta.json` alone: every start asks
- * this, and the rows of a section that this very store wrote, and that is no newer, need not be decoded.
+ * this, and the rows that this very store wrote last need not be decoded. A section that is behind the store can have
+ * such ids, too, if the store is a copy: then it has given other ids since.
  */
 export function mayKnowMore(
   text: SectionText | null,
   { fleet, idSequence }: Pick<StoreState, 'fleet' | 'idSequence'>,
 ): boolean {
   const meta = text === null || 'damage' in text ? null : decodeMeta(text.files.get(META));
-  return meta !== null && (meta.fleet !== fleet || meta.idSequence > idSequence);
+  return meta !== null && (meta.fleet !== fleet || meta.idSequence !== idSequence);
 }

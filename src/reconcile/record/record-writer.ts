@@ -1,7 +1,7 @@
 import { HoldfastError, kindOf } from '../../errors.ts';
 import type { IdsRecord, Reader, SectionText } from '../../source/source.ts';
 import type { Store, StoreState } from '../../store/store.ts';
-import { type ClassifiedSection, classifySection, mayKnowMore } from './classify.ts';
+import { type ClassifiedSection, classifySection } from './classify.ts';
 import { decodeMeta, encodeMeta, MAX_ID, META, type SectionMeta } from './format.ts';
 import { Shards } from './shards.ts';
 
@@ -57,7 +57,7 @@ export class RecordWriter {
     this.#dependencies = dependencies;
   }
 
-  /** Allows this version, which another store wrote, to be replaced: the store's counters were seeded from it. */
+  /** Allows this version to be replaced, whoever wrote it: the store's counters take it into account. */
   allowReplacing(version: string): void {
     this.#replaceable = version;
   }
@@ -79,13 +79,15 @@ export class RecordWriter {
 
   async #update(): Promise<RecordOutcome> {
     const { store, reader, record } = this.#dependencies;
-    // Read before the counters, which are then at least as new.
+    const remembered = this.#section;
+    this.#section = null;
+    // In this order, each is at least as new as the one before: the section, the state, and then the counters. Another
+    // manager of this store can write the section at any time.
+    const text = remembered === null ? await record.read() : null;
     const state = await store.state();
     if (state.seededFrom === null)
       return { meta: null, hasWritten: false, replaced: null, localOnlyReason: null };
-    const remembered = this.#section;
-    this.#section = null;
-    const section = remembered ?? (await this.#open(state));
+    const section = remembered ?? (await this.#open(text, state));
     const readAt = await this.#readCounters(section, state);
     const meta = { ...(await metaAt(readAt, record, reader)), ...section.shards.totals };
     const isDue =
@@ -107,18 +109,16 @@ export class RecordWriter {
     return record.localOnlyReason() !== null && Math.abs(now() - this.#sentAt) >= RESEND_AFTER;
   }
 
-  /** Reads the section. If it is exactly what this store would write, its rows are not decoded. */
-  async #open(state: StoreState): Promise<Section> {
-    const { record } = this.#dependencies;
-    const text = await record.read();
-    const ownMeta = metaIfOwn(text, state);
-    if (ownMeta !== null) {
-      const own = newSection(text, ownMeta, null);
+  /** Decodes the section as it was read. If it is exactly what this store would write, its rows are not decoded. */
+  async #open(text: SectionText | null, state: StoreState): Promise<Section> {
+    const own = newSection(text, metaIfOwn(text, state), null);
+    if (own.written.meta !== null) {
       await this.#compare(own, state);
       if (own.changed.size === 0 && isAsWritten(text, own)) return own;
     }
-    const classified = classifySection(text, record.line, state.fleet);
-    requireReplaceable(classified, state, this.#replaceable);
+    const classified = classifySection(text, this.#dependencies.record.line, state.fleet);
+    if (classified.version !== this.#replaceable || classified.kind === 'newer')
+      await requireReplaceable(classified, own.shards);
     const meta = 'section' in classified ? classified.section.meta : null;
     return newSection(text, meta, classified.kind === 'damaged' ? classified.message : null);
   }
@@ -198,9 +198,9 @@ function newSection(text: SectionText | null, meta: SectionMeta | null, replaced
 }
 
 /** Returns the `meta.json` of a section that this store wrote and that is not ahead of it; otherwise null. */
-function metaIfOwn(text: SectionText | null, state: StoreState): SectionMeta | null {
-  if (text === null || 'damage' in text || mayKnowMore(text, state)) return null;
-  return decodeMeta(text.files.get(META));
+function metaIfOwn(text: SectionText | null, { fleet, idSequence }: StoreState): SectionMeta | null {
+  const meta = text === null || 'damage' in text ? null : decodeMeta(text.files.get(META));
+  return meta?.fleet === fleet && meta.idSequence <= idSequence ? meta : null;
 }
 
 /** Whether the `meta.json` of a section is exactly what would be written with the rows of the store. */
@@ -209,17 +209,16 @@ function isAsWritten(text: SectionText | null, { shards, written: { meta } }: Se
   return text.files.get(META) === encodeMeta({ ...meta, ...shards.totals });
 }
 
-/** Throws `conflict` if the section must not be replaced, since it can have ids that this store does not know. */
-function requireReplaceable(
-  classified: ClassifiedSection,
-  { idSequence }: StoreState,
-  replaceable: string | null,
-): void {
-  const { kind, version } = classified;
-  if (kind === 'none' || kind === 'damaged' || version === replaceable) return;
+/**
+ * Rejects as `conflict` if the section must not be replaced, since it can have ids that this store does not know.
+ * `counters` are those of the store, none if the section is ahead of it.
+ */
+async function requireReplaceable(classified: ClassifiedSection, counters: Shards): Promise<void> {
+  const { kind } = classified;
   if (kind === 'newer') throw new HoldfastError('conflict', NEWER);
   if (kind === 'another') throw new HoldfastError('conflict', OF_ANOTHER);
-  if (classified.section.meta.idSequence > idSequence) throw new HoldfastError('conflict', AHEAD);
+  if (kind === 'ours' && (await counters.areBehind(classified.section.rows)))
+    throw new HoldfastError('conflict', AHEAD);
 }
 
 async function metaAt(

@@ -25,6 +25,16 @@ export class Shards {
     return this.#highest > MAX_ID;
   }
 
+  /** Whether any of these rows has a higher id than its counter, or the same id for other content. */
+  async areBehind(rows: readonly CounterRow[]): Promise<boolean> {
+    let areBehind = false;
+    await forEachYielding(rows, (row) => {
+      const counter = this.#shards.get(shardOf(row.name))?.get(counterKey(row));
+      areBehind ||= counter === undefined || row.last > counter.last || isOther(row, counter);
+    });
+    return areBehind;
+  }
+
   /** Encodes these files, and resolves to those that differ from what is written (`texts`). */
   async changed(files: Iterable<string>, texts: ReadonlyMap<string, string>): Promise<Map<string, string>> {
     const changed = new Map<string, string>();
@@ -48,4 +58,9 @@ export class Shards {
     this.#highest = Math.max(this.#highest, row.last);
     return file;
   }
+}
+
+/** Whether two rows of a counter have the same id for different contents. A deleted object has no content. */
+function isOther(a: CounterRow, b: CounterRow): boolean {
+  return a.last === b.last && a.hash !== null && b.hash !== null && a.hash !== b.hash;
 }

@@ -16,7 +16,7 @@ import {
   type SectionContent,
   type SectionMeta,
 } from '../record/format.ts';
-
+import { Shards } from '../record/shards.ts';
 import { type CounterPolicy, seedsOf } from './counter-seeds.ts';
 import { type Trust, trustOf } from './trust.ts';
 
@@ -34,8 +34,6 @@ export interface Seeding {
    * section could not be read.
    */
   record: 'used' | 'none' | 'damaged';
-  /** The version of the section that was used, if another store wrote it. */
-  adopted: string | null;
   /** How many counters were seeded. */
   names: number;
   /** How many recorded contents keep their id. */
@@ -51,6 +49,8 @@ export interface Sections {
   own: SectionText | null;
   /** The section of the line that the store followed before, if that is another one. */
   previous: { line: string; text: SectionText | null } | null;
+  /** Whether this process has used other versions before. It can have given ids since, so their number says nothing. */
+  isReread: boolean;
 }
 
 /** What seeding works with. */
@@ -92,8 +92,8 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
   const state = await store.state();
   const texts = [sections.own, sections.previous?.text ?? null];
   const isContinued = state.seededFrom !== null && discontinuity === null;
-  if (isContinued && !texts.some((text) => mayKnowMore(text, state))) return null;
-  const finding = findCause(context, state);
+  if (isContinued && !sections.isReread && !texts.some((text) => mayKnowMore(text, state))) return null;
+  const finding = await findCause(context, state);
   if (finding === null) return null;
   const metas = await readMetas(record);
   const otherLine = finding.otherLine ?? (await sectionAfterMove(finding.own, metas, record));
@@ -101,18 +101,19 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
 }
 
 /**
- * Returns null if neither section knows more than the store, and the store has followed the head's history.
+ * Resolves to null if neither section knows more than the store, and the store has followed the head's history.
  *
  * A store that comes from another line brings its devices along. If it is an old copy, or another store has served the
  * devices since, the section of that line shows it.
  */
-function findCause({ record, sections, discontinuity }: SeedContext, state: StoreState): Finding | null {
+async function findCause(context: SeedContext, state: StoreState): Promise<Finding | null> {
+  const { store, record, sections, discontinuity } = context;
   const own = classifySection(sections.own, record.line, state.fleet);
-  const ownCause = causeIn(own, state);
+  const ownCause = await causeIn(own, state, store);
   const { line, text } = sections.previous ?? { line: '', text: null };
   const previous = classifySection(text, line, state.fleet);
   // A store without counters comes from no other line.
-  const previousCause = state.seededFrom === null ? null : causeIn(previous, state);
+  const previousCause = state.seededFrom === null ? null : await causeIn(previous, state, store);
   const cause = ownCause ?? previousCause ?? (discontinuity === null ? null : 'other-history');
   if (cause === null) return null;
   return {
@@ -124,18 +125,31 @@ function findCause({ record, sections, discontinuity }: SeedContext, state: Stor
 }
 
 /**
- * Returns why a store must be seeded from a section; null if the section knows no more than the store. A section that
+ * Resolves to why a store must be seeded from a section; null if the section knows no more than the store. A section that
  * another store wrote for the same line counts: a lost store, and one that replaced a store which was restored later,
  * served the same devices under another fleet, and the higher of both ids is right for them.
  */
-function causeIn(
+async function causeIn(
   classified: ClassifiedSection,
-  { seededFrom, idSequence }: StoreState,
-): Seeding['cause'] | null {
-  if (seededFrom === null) return 'no-counters';
+  state: StoreState,
+  store: IdStore,
+): Promise<Seeding['cause'] | null> {
+  if (state.seededFrom === null) return 'no-counters';
   if (classified.kind === 'another') return 'another-store';
-  const isAhead = classified.kind === 'ours' && classified.section.meta.idSequence > idSequence;
+  const isAhead = classified.kind === 'ours' && (await isAheadOf(classified.section, state, store));
   return isAhead ? 'older-than-record' : null;
+}
+
+/** Compares rows, too: on a copy that was used before the record could be read, the number of ids is no measure. */
+async function isAheadOf(
+  { meta, rows }: SectionContent,
+  { idSequence }: StoreState,
+  store: IdStore,
+): Promise<boolean> {
+  if (meta.idSequence > idSequence) return true;
+  const counters = new Shards();
+  await counters.add(await store.counters(0));
+  return counters.areBehind(rows);
 }
 
 /** Reads the `meta.json` of every section that has a readable one. */
@@ -169,7 +183,7 @@ async function seedFrom(
   metas: readonly SectionMeta[],
 ): Promise<Seeding | null> {
   const { store, reader, head, discontinuity } = context;
-  const { cause, classified, own, otherLine } = finding;
+  const { cause, own, otherLine } = finding;
   const recorded = own?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
@@ -188,7 +202,6 @@ async function seedFrom(
   return {
     cause,
     record: recordIn(finding),
-    adopted: classified.kind === 'another' ? classified.version : null,
     names: seeds.length,
     kept: recorded.filter((row) => row.hash !== null && isTrusted(counterKey(row))).length,
     floor,

@@ -19,8 +19,8 @@ export interface Seeder {
    * `revision` never rejects, and resolves to null if no commit is made.
    */
   addFirstCommit(revision: Promise<string | null>): void;
-  /** Returns what the last seeding did, and null from then on until the next one. */
-  takeSeeding(): Seeding | null;
+  /** Returns what the last seeding did, and null from then on until the next one; `recordVersion`: see `PassReport`. */
+  takeSeeding(): { seeding: Seeding | null; recordVersion: string | null };
 }
 
 export function createSeeder(dependencies: PassDependencies): Seeder {
@@ -67,9 +67,9 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
     },
     addFirstCommit: (revision) => void firstCommits.push(revision),
     takeSeeding: () => {
-      const seeding = unreported;
+      const taken = { seeding: unreported, recordVersion: recordReads.usedVersion() };
       unreported = null;
-      return seeding;
+      return taken;
     },
   };
 }
@@ -83,6 +83,8 @@ interface RecordReads {
    * these versions were not used yet. `markUsed` remembers that they are.
    */
   read(initialLine: string): Promise<{ sections: Sections; isNew: boolean; markUsed(): void }>;
+  /** See `PassReport.recordVersion`. */
+  usedVersion(): string | null;
 }
 
 function createRecordReads(record: IdsRecord): RecordReads {
@@ -90,7 +92,9 @@ function createRecordReads(record: IdsRecord): RecordReads {
   let usedVersions: string | null = null;
   /** Whether they were read after origin was reached: then the record is not due again. */
   let isUsedFromOrigin = false;
+  let usedVersion: string | null = null;
   return {
+    usedVersion: () => usedVersion,
     isDue: () => !isUsedFromOrigin && (usedVersions === null || record.isCurrent()),
     read: async (initialLine) => {
       // Asked before the sections are read: they are at least as new as the answer.
@@ -102,9 +106,11 @@ function createRecordReads(record: IdsRecord): RecordReads {
       const versions = JSON.stringify([own?.version, previous?.text?.version]);
       const markUsed = (): void => {
         usedVersions = versions;
+        usedVersion = own?.version ?? null;
         isUsedFromOrigin ||= isFromOrigin;
       };
-      return { sections: { own, previous }, isNew: versions !== usedVersions, markUsed };
+      const isNew = versions !== usedVersions;
+      return { sections: { own, previous, isReread: isNew && usedVersions !== null }, isNew, markUsed };
     },
   };
 }

@@ -21,6 +21,7 @@ const ABOUT: Omit<SectionMeta, 'rows' | 'highest'> = {
   tree: 'c'.repeat(40),
 };
 const WEB: CounterRow = { kind: 'app', name: 'web', last: 5, hash: 'd'.repeat(32) };
+const DELETED: CounterRow = { kind: 'app', name: 'gone', last: 7, hash: null };
 const EDGE: CounterRow[] = [
   { kind: 'device_group', name: 'edge', last: 2, hash: null },
   { kind: 'prune', name: 'edge', last: 3, hash: null },
@@ -84,6 +85,28 @@ describe('a section of the record', () => {
       new Map([...changed, [META, encodeMeta({ ...ABOUT, ...new Shards().totals })]]),
     );
     expect(record).toMatchObject({ meta: ABOUT, rows: [] });
+  });
+});
+
+describe('the counters of a store', () => {
+  it.each<[string, CounterRow, boolean]>([
+    ['behind a higher id', { ...WEB, last: 6 }, true],
+    ['behind the same id of other content', { ...WEB, hash: 'e'.repeat(32) }, true],
+    ['behind a name that has no counter', { ...WEB, name: 'new' }, true],
+    ['behind another kind of id that has no counter', { ...WEB, kind: 'device_group' }, true],
+    ['not behind the same row', WEB, false],
+    ['not behind a lower id, whatever its content', { ...WEB, last: 4, hash: 'e'.repeat(32) }, false],
+    [
+      'not behind the same id of an object that was deleted when it was recorded',
+      { ...WEB, hash: null },
+      false,
+    ],
+    ['not behind the id of an object that was deleted since', { ...DELETED, hash: WEB.hash }, false],
+  ])('are %s', async (_, recorded, expected) => {
+    const shards = new Shards();
+    await shards.add([WEB, DELETED]);
+    expect(await shards.areBehind([recorded])).toBe(expected);
+    expect(await shards.areBehind([recorded, WEB])).toBe(expected);
   });
 });
 

@@ -10,6 +10,7 @@ import {
 } from '../../../src/reconcile/record/format.ts';
 import { RecordWriter } from '../../../src/reconcile/record/record-writer.ts';
 import type { SectionText, Source } from '../../../src/source/source.ts';
+import type { CounterRow } from '../../../src/store/store.ts';
 import { buildEngine, wrap } from '../../support/engine.ts';
 
 const FILES = { 'apps/web.yaml': 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
@@ -62,23 +63,63 @@ it('writes nothing for a store that was not seeded yet', async () => {
   expect(await source.record.read()).toBeNull();
 });
 
-it('refuses to replace what a manager on a copy of the store has recorded since', async () => {
+/** A copy of the store as it is now, and a writer for it and one for the store. */
+async function copiedStore() {
   const { store, source, reconciler } = await buildEngine({ files: FILES });
   await reconciler.reconcile();
   const [state, counters] = [await store.state(), await store.counters(0)];
-  const copy = { state: async () => state, counters: async () => counters };
-  await store.restartApp('web', CONTEXT);
   const parts = { record: source.record, reader: source.reader, now: () => 1000 };
-  await new RecordWriter({ ...parts, store }).update();
-  const recorded = await source.record.read();
-  await expect(new RecordWriter({ ...parts, store: copy }).update()).rejects.toMatchObject({
-    kind: 'conflict',
-    message: expect.stringContaining('another manager is running on a copy'),
+  /** A writer of the copy, after it gave so many ids to another app. */
+  const writerOfCopy = (given: number): RecordWriter => {
+    const other: CounterRow = { kind: 'app', name: 'other', last: given, hash: null };
+    const copy = {
+      state: async () => ({ ...state, idSequence: state.idSequence + given }),
+      counters: async () => [...counters, other],
+    };
+    return new RecordWriter({ ...parts, store: copy });
+  };
+  return { store, source, writer: new RecordWriter({ ...parts, store }), writerOfCopy };
+}
+
+it.each([0, 1, 2])(
+  'refuses to replace what a manager on a copy of the store has recorded since, although it gave %i ids itself',
+  async (given) => {
+    const { store, source, writer, writerOfCopy } = await copiedStore();
+    await store.restartApp('web', CONTEXT);
+    await writer.update();
+    const recorded = await source.record.read();
+    const ofCopy = writerOfCopy(given);
+    await expect(ofCopy.update()).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining('another manager is running on a copy'),
+    });
+    expect(await source.record.read()).toEqual(recorded);
+    ofCopy.allowReplacing(recorded?.version ?? '');
+    expect((await ofCopy.update()).hasWritten).toBe(true);
+  },
+);
+
+it('does not take for a copy of the store what another manager of this store writes meanwhile', async () => {
+  const { store, source, reconciler } = await buildEngine({ files: FILES });
+  await reconciler.reconcile();
+  const parts = { record: source.record, reader: source.reader, now: () => 1000 };
+  const other = new RecordWriter({ ...parts, store });
+  let isFirst = true;
+  const interrupted = wrap(store, {
+    state: async () => {
+      const state = await store.state();
+      if (!isFirst) return state;
+      isFirst = false;
+      await store.restartApp('web', CONTEXT);
+      await other.update();
+      return state;
+    },
   });
-  expect(await source.record.read()).toEqual(recorded);
+  await new RecordWriter({ ...parts, store: interrupted }).update();
+  expect(await other.update()).toMatchObject({ hasWritten: false });
 });
 
-it('removes rows that another process added to the record', async () => {
+it('leaves rows that another process added to the record, until they are taken into account', async () => {
   const { store, source, reconciler } = await buildEngine({ files: FILES });
   await reconciler.reconcile();
   const parts = { record: source.record, store, reader: source.reader, now: () => 1000 };
@@ -95,7 +136,10 @@ it('removes rows that another process added to the record', async () => {
     keepsOtherFiles: true,
     at: 1000,
   });
+  const writer = new RecordWriter(parts);
+  await expect(writer.update()).rejects.toMatchObject({ kind: 'conflict' });
   expect(await recordedNames(source)).toContain('stray');
-  expect((await new RecordWriter(parts).update()).hasWritten).toBe(true);
+  writer.allowReplacing((await source.record.read())?.version ?? '');
+  expect((await writer.update()).hasWritten).toBe(true);
   expect(await recordedNames(source)).toEqual((await store.counters(0)).map(({ name }) => name).sort());
 });

@@ -20,7 +20,8 @@ function passOf(before: Files, after: Files): PassOutcome {
     .filter((step) => step.after !== null)
     .map(({ kind, name }, index) => ({ kind, name, id: index + 7 }));
   const head = { branch: 'refs/heads/main', revision: REVISION };
-  return { ok: true, report: { head, steps, ids, seeding: null, changedElsewhere: [], rewrittenFrom: null } };
+  const report = { head, steps, ids, seeding: null, recordVersion: null, changedElsewhere: [] };
+  return { ok: true, report: { ...report, rewrittenFrom: null } };
 }
 
 /** A log of passes; `log` returns the lines that one outcome adds. */
@@ -155,7 +156,6 @@ describe('createPassLog', () => {
     const seeding = {
       cause: 'no-counters' as const,
       record: 'none' as const,
-      adopted: null,
       names: 3,
       kept: 0,
       floor: 1_700_000_000,

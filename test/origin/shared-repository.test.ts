@@ -184,6 +184,11 @@ describe.each(LAYOUTS)('two managers of one repository with %s', (_, lines) => {
 });
 
 const [MAIN, PRODUCTION] = LAYOUTS[1]![1];
+/** A third branch, whose section comes before that of `production` in the record. */
+const TESTING: Line = {
+  settings: { GIT_BRANCH: 'testing' },
+  section: sectionOf('desired-state', 'testing'),
+};
 
 describe('a manager whose line has no section in the record', () => {
   it('does not take over ids of another branch, and starts above all ids that its devices can have seen', async () => {
@@ -255,5 +260,22 @@ describe('a manager that returns without its store to a line that it left', () =
     const back = await loseAll(origin, moved, MAIN);
     expect((await statusOf(back)).ids_seeded).toMatchObject({ record: 'used', kept: 0 });
     for (const [name, id] of Object.entries(await idsOf(back))) expect(id).toBeGreaterThan(served[name] ?? 0);
+  });
+
+  it('gives no id again that it gave on the last of several lines in between', async () => {
+    const origin = await originOfTwoFleets();
+    const manager = await startAt(origin, MAIN);
+    await manager.stop();
+    const { dataFolder } = manager;
+    await origin.bare.git('branch', 'testing', 'main');
+    const testing = await startAt(origin, TESTING, { dataFolder });
+    await testing.stop();
+    const moved = await startAt(origin, PRODUCTION, { dataFolder });
+    await moved.post('/api/v2/apps/new', { container_image: 'new:1' });
+    await moved.post('/api/v2/apps/new/restart');
+    const served = (await moved.get('/api/v2/apps/new')).body.app_id;
+    const back = await loseAll(origin, moved, MAIN);
+    const { body } = await back.post('/api/v2/apps/new', { container_image: 'new:2' });
+    expect(body.app_id).toBeGreaterThan(served);
   });
 });

@@ -158,8 +158,9 @@ async function readMetas(record: SeedContext['record']): Promise<SectionMeta[]> 
 }
 
 /**
- * Looks for a line that the store of `own` moved to later: its devices went along, and may have come back. Resolves to
- * that line's section, without rows if they cannot be read; null if the store did not move.
+ * Looks for the line that the store of `own` moved to last: its devices went along, and may have come back. Resolves to
+ * that line's section, which has the names of all lines in between, too, but no rows if they cannot be read; null if the
+ * store did not move.
  */
 async function sectionAfterMove(
   own: SectionContent | null,
@@ -168,9 +169,9 @@ async function sectionAfterMove(
 ): Promise<SectionContent | null> {
   if (own === null) return null;
   const { fleet, idSequence } = own.meta;
-  const later = metas.find(
-    (meta) => meta.fleet === fleet && lineOf(meta) !== record.line && meta.idSequence > idSequence,
-  );
+  const later = metas
+    .filter((meta) => meta.fleet === fleet && lineOf(meta) !== record.line && meta.idSequence > idSequence)
+    .sort((a, b) => b.idSequence - a.idSequence)[0];
   if (later === undefined) return null;
   const line = lineOf(later);
   return contentOf(classifySection(await record.read(line), line, fleet)) ?? { meta: later, rows: [] };

@@ -1,8 +1,11 @@
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { calmStore, ModelDatabase } from '../store/mongo/model.ts';
 import { wrap } from '../support/engine.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { type FollowerEngine, startFollowerEngine } from '../support/follower-engine.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
@@ -192,5 +195,31 @@ describe('a manager that finds that another one has applied a commit', () => {
     });
     expect(reads).toEqual({ all: 1, changed: 0 });
     expect(await webOf(second)).toEqual({ id: seed.last + 1, image: before.image });
+  });
+});
+
+describe('managers of one store with different addresses of the repository', () => {
+  it('walk the history at their starts alone, not again with each commit', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const database = new ModelDatabase();
+    let seedings = 0;
+    const start = (url: string): Promise<FollowerEngine> => {
+      const store = calmStore(database);
+      const seedCounters: Store['seedCounters'] = (batch) => {
+        seedings += 1;
+        return store.seedCounters(batch);
+      };
+      return startFollowerEngine({ ...origin, url }, wrap(store, { seedCounters }));
+    };
+    const other = join(await temporaryFolder(), 'other.git');
+    await symlink(origin.url, other);
+    const managers = [await start(origin.url), await start(other)];
+    const atStart = seedings;
+    for (const image of ['web:2', 'web:3']) {
+      await origin.push({ [WEB]: `container_image: ${image}\n` });
+      for (const { reconciler } of managers)
+        expect(await reconciler.pollOrigin()).toMatchObject({ ok: true });
+    }
+    expect([atStart, seedings]).toEqual([2, 2]);
   });
 });

@@ -9,6 +9,8 @@ export interface HeadInHistory {
   head: HistoryPoint & { revision: string };
   /** Revisions that this process has followed: earlier heads, and first commits that it made itself. */
   followed: readonly string[];
+  /** Whether an earlier head of this process was checked. Its repository is then known, whichever the store names. */
+  isKnownSource: boolean;
   /** When this process first found the branch without a commit, in Unix milliseconds; null if it never did. */
   emptySince: number | null;
 }
@@ -23,7 +25,7 @@ export async function findDiscontinuity(context: HeadInHistory): Promise<Counter
   const { reader, state, head } = context;
   if (state.seededFrom === null) return null;
   const isSameLine = state.seededFrom.line === head.line;
-  const isSameSource = state.seededFrom.source === head.source;
+  const isSameSource = context.isKnownSource || state.seededFrom.source === head.source;
   const followed = [...context.followed, state.applied?.revision, state.seededFrom.revision].filter(
     (revision) => revision != null,
   );

@@ -37,7 +37,8 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
     const { revision } = head;
     if (revision === null) return null;
     const followed = [lastHead, ...(await Promise.all(firstCommits))].filter((each) => each !== null);
-    return findDiscontinuity({ reader, state, head: { ...head, revision }, followed, emptySince });
+    const context = { reader, state, head: { ...head, revision }, emptySince };
+    return findDiscontinuity({ ...context, followed, isKnownSource: lastHead !== null });
   };
 
   const seed = async (state: StoreState, head: HistoryPoint, discontinuity: CounterPolicy | null) => {

@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
-import { seedsOf } from '../../../src/reconcile/seeding/counter-seeds.ts';
+import { describe, expect, it } from 'vitest';
+import { type CounterSources, seedsOf } from '../../../src/reconcile/seeding/counter-seeds.ts';
+import type { CounterKind, CounterRow } from '../../../src/store/store.ts';
 import { yieldsDuring } from '../../support/yielding.ts';
 
 it('yields to other work while it merges a history with many names', async () => {
@@ -8,4 +9,72 @@ it('yields to other work while it merges a history with many names', async () =>
   const sources = { paths, stored: rows, recorded: rows, otherLine: rows, policy: 'raise' } as const;
   // It yields in each of its four loops.
   expect(await yieldsDuring(() => seedsOf(sources, () => false, 100))).toBeGreaterThan(900);
+});
+
+describe('the seeds of a store', () => {
+  const row = (kind: CounterKind, name: string, last: number, hash: string | null = null): CounterRow => ({
+    kind,
+    name,
+    last,
+    hash,
+  });
+  const PATHS = [
+    'apps/known.yaml',
+    'apps/a/past.yml',
+    'device-groups/edge.yaml',
+    'README.md',
+    'apps/-bad.yaml',
+  ];
+  const FROM_PATHS = { 'app known': 99, 'app past': 99, 'device_group edge': 99, 'prune edge': 99 };
+  const STORED = [row('app', 'known', 5, 'h'), row('app', 'elsewhere', 3, 'h')];
+
+  it.each<[string, Partial<CounterSources>, Record<string, number>]>([
+    ['have a floor for each name that git knows', {}, FROM_PATHS],
+    [
+      'leave stored counters alone with `keep`',
+      { stored: STORED },
+      { 'app past': 99, 'device_group edge': 99, 'prune edge': 99 },
+    ],
+    [
+      'keep stored ids, with a floor, with `raise`',
+      { stored: STORED, policy: 'raise' },
+      { ...FROM_PATHS, 'app known': 5, 'app elsewhere': 3 },
+    ],
+    [
+      'keep with `renew` only stored ids of names that git does not know',
+      { stored: STORED, policy: 'renew' },
+      { ...FROM_PATHS, 'app elsewhere': 3 },
+    ],
+    [
+      'keep recorded ids of trusted objects, and of every prune',
+      { recorded: [row('app', 'known', 7, 'h'), row('app', 'past', 8, 'h'), row('prune', 'edge', 9)] },
+      { ...FROM_PATHS, 'app known': 7, 'prune edge': 9 },
+    ],
+    [
+      'take a recorded id of a stored object into account with `keep`, too',
+      { stored: STORED, recorded: [row('app', 'elsewhere', 8, 'h')] },
+      { 'app past': 99, 'device_group edge': 99, 'prune edge': 99, 'app elsewhere': 99 },
+    ],
+    [
+      'keep no id that another line has recorded, too',
+      {
+        recorded: [row('app', 'known', 7, 'h')],
+        otherLine: [row('app', 'known', 6, 'h'), row('app', 'new', 2)],
+      },
+      { ...FROM_PATHS, 'app new': 99 },
+    ],
+  ])('%s', async (_, sources, lasts) => {
+    const all = {
+      paths: PATHS,
+      stored: [],
+      policy: 'keep',
+      recorded: [],
+      otherLine: [],
+      ...sources,
+    } as const;
+    const seeds = await seedsOf(all, (key) => key === 'app/known', 100);
+    expect(Object.fromEntries(seeds.map(({ kind, name, last }) => [`${kind} ${name}`, last]))).toEqual(lasts);
+    for (const { kind, floor, last, hash } of seeds)
+      expect([floor, hash]).toEqual([100, last === 99 || kind === 'prune' ? null : 'h']);
+  });
 });

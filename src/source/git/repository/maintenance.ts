@@ -78,7 +78,9 @@ export function createMaintenance(
     if (joinable(names).length < MANY_PACKS) return reportFew();
     if (names.some((name) => name.endsWith('.promisor'))) return reportReason(PARTIAL);
     // After a success, new unfinished packs belong to another process, which can be invisible here.
-    if (!(await join(names, signal))) await removeFailedJoin(repository, names, signal);
+    if (await join(names, signal)) return;
+    // What cannot be removed now, as when no file can be opened, stays until the next start.
+    await removeFailedJoin(repository, names, signal).catch(() => undefined);
   };
 
   const run = (): Promise<void> => {

@@ -1,11 +1,16 @@
+import { execFile } from 'node:child_process';
 import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { commands } from '../../../../src/source/git/process/commands.ts';
 import { createMaintenance } from '../../../../src/source/git/repository/maintenance.ts';
 import { findRepository, type Repository } from '../../../../src/source/git/repository/repository.ts';
 import { testRepository } from '../../../support/git.ts';
-import { MACHINE, openSource } from '../support.ts';
+import { MACHINE, machineWith, openSource } from '../support.ts';
+
+const run = promisify(execFile);
 
 /** Age in seconds: a time in the future, so that the file stays young however long the test takes. */
 const YOUNG = -60;
@@ -81,4 +86,19 @@ it.each([
   await maintenance.run();
   await maintenance.run();
   expect(reported).toEqual([expect.stringMatching(reason), null]);
+});
+
+it('a clean-up that fails ends without an error, even if no file can be opened when its files are to be removed', async () => {
+  const repository = await testRepository();
+  await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+  const packs = join(repository.folder, '.git/objects/pack');
+  for (let number = 1; number <= 60; number++) await writeFile(join(packs, `pack-${number}.pack`), 'no pack');
+  const { env } = await machineWith(
+    'case "$*" in *repack*) : > .git/objects/pack/tmp_pack_failed; exit 1;; esac',
+  );
+  const script = fileURLToPath(new URL('run-out-of-files.ts', import.meta.url));
+  const command = 'ulimit -n 256; exec "$0" --import tsx "$@"';
+  const args = ['-c', command, process.execPath, script, repository.folder, env['PATH'] ?? ''];
+  const { stdout } = await run('sh', args);
+  expect(stdout).toBe('no file can be opened\ndone\n');
 });

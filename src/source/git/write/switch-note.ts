@@ -21,7 +21,7 @@ export type SwitchNote = z.infer<typeof SwitchNote>;
  * is found under the lock is that of a write that failed or died, also if managers of two folders share a clone.
  */
 export interface SwitchNotes {
-  /** Resolves to the note; null if there is none. */
+  /** Resolves to the note; null if there is none. Rejects if it cannot be read: what it records must not be lost. */
   read(): Promise<SwitchNote | null>;
   /**
    * Resolves when the note is on the disk. Rejects as `moved-on` if another process has left one, which must be undone
@@ -39,10 +39,10 @@ export function openSwitchNotes({ gitFolder }: Repository): SwitchNotes {
 
   const read = async (): Promise<SwitchNote | null> => {
     // There is usually no note, and `stat` costs a quarter of reading the file.
-    const found = await stat(path).catch(() => null);
+    const size = await stat(path).then((found) => found.size, ignoreMissing);
     // A user may remove the file, as one of our error messages suggests.
-    if (found === null) isNameSynced = false;
-    return (found?.size ?? 0) === 0 ? null : parseNote(await readFile(path, 'utf8').catch(() => ''));
+    if (size === undefined) isNameSynced = false;
+    return size ? parseNote(await readFile(path, 'utf8')) : null;
   };
 
   return {

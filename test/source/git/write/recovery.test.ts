@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
@@ -119,6 +119,33 @@ describe('an interrupted write', () => {
     await publishOne(next, { 'y.yaml': 'y' });
     expect(await next.recover()).toEqual({ commit: expect.any(String) });
     expect(await repository.git('rev-parse', 'HEAD', 'side^')).toBe(`${base}\n${base}`);
+    expect(await status(repository)).toBe('');
+  });
+
+  it('is not undone, and no write begins, while its note cannot be read', async () => {
+    const { repository, source } = await start('tree-switched');
+    await interruptWrite(source);
+    const note = join(repository.folder, '.git/holdfast-switch');
+    await rename(note, `${note}-away`);
+    await mkdir(note);
+    const next = await openSource(join(repository.folder, 'ds'));
+    await expect(next.recover()).rejects.toMatchObject({ kind: 'unavailable' });
+    await expect(publishOne(next, { 'y.yaml': 'y' })).rejects.toMatchObject({ kind: 'unavailable' });
+    await rm(note, { recursive: true });
+    await rename(`${note}-away`, note);
+    expect(await next.recover()).toEqual({ commit: expect.any(String) });
+    expect(await status(repository)).toBe('');
+  });
+
+  it('leaves nothing to undo if it was cut short while it wrote its note', async () => {
+    const { repository, base, source } = await start('switch-noted');
+    await interruptWrite(source);
+    const note = join(repository.folder, '.git/holdfast-switch');
+    await truncate(note, 50);
+    const next = await openSource(join(repository.folder, 'ds'));
+    expect(await next.recover()).toBeNull();
+    const id = await publishOne(next, EDITS);
+    expect(await repository.git('rev-parse', `${id}^`)).toBe(base);
     expect(await status(repository)).toBe('');
   });
 

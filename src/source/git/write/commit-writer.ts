@@ -80,7 +80,7 @@ export function openCommitWriter(place: Place): CommitWriter {
       // The process was killed, or a clean-up removed its packs. No branch has moved, so a new process can start over.
       return await attempt(base, drafts);
     } finally {
-      idle = setTimeout(() => void close(), IDLE_LIMIT).unref();
+      idle = setTimeout(() => void queue.run(close), IDLE_LIMIT).unref();
     }
   };
 

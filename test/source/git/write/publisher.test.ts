@@ -133,6 +133,19 @@ describe('a write to a branch without commits', () => {
   });
 });
 
+describe('a write to a file that a user has committed meanwhile', () => {
+  it('is rejected as moved-on, although the file in the checkout is not that of its base', async () => {
+    const { repository, source } = await start();
+    const base = await source.reader.head();
+    const mine = await repository.commit({ 'ds/apps/web.yaml': 'mine\n' });
+    await expect(publishOne(source, { 'apps/web.yaml': 'b\n' }, base)).rejects.toMatchObject({
+      kind: 'moved-on',
+    });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(mine);
+    expect([await read(repository, 'ds/apps/web.yaml'), await status(repository)]).toEqual(['mine\n', '']);
+  });
+});
+
 describe('a write to a branch that is not checked out', () => {
   it('moves the branch, and leaves index and work tree as they are', async () => {
     const { repository, base } = await start();

@@ -119,8 +119,9 @@ async function prepareMove(
   prepareIndex(safeCheckout);
   const isCheckedOut = (await currentBranch(repository)) === branch;
   if (!isCheckedOut) await refuseOtherHolder(repository, branch);
-  const edits = isCheckedOut ? lastEdits(drafts) : [];
-  return { safeCheckout, isCheckedOut, written: await writtenFiles(safeCheckout, base, edits) };
+  // Someone can still check the branch out, so this is also needed if it is not.
+  const written = await writtenFiles(safeCheckout, base, lastEdits(drafts));
+  return { safeCheckout, isCheckedOut, written };
 }
 
 /** Rejects as `moved-on` if the holder is this very work tree, which has just been switched to the branch. */

@@ -33,7 +33,6 @@ export interface Move {
   /** Paths from the top of the work tree. */
   paths: string[];
   isCheckedOut: boolean;
-  /** Empty if the branch is not checked out. */
   written: WrittenFiles;
 }
 

@@ -146,6 +146,22 @@ describe('a user who switches branches during a write', () => {
     expect(await read(repository, 'ds/apps/web.yaml')).toBe('mine\n');
   });
 
+  it.each([
+    ['an ignored file in the place of its new one', 'ds/apps/new.yaml', 'mine\n', 'mine\n'],
+    ['its file deleted', 'ds/apps/web.yaml', null, null],
+  ])('to its branch, just before that moves, with %s: the same', async (_name, path, text, left) => {
+    const { repository, base } = await twoBranches();
+    await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');
+    await writeFile(join(repository.folder, '.git/info/exclude'), 'new.yaml\n');
+    const file = join(repository.folder, path);
+    await (text === null ? rm(file) : writeFile(file, text));
+    const source = await openSource(dsOf(repository), 'main', { faults: switchToMain(repository) });
+    await expect(publishOne(source, WRITE)).rejects.toMatchObject({ kind: 'conflict' });
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
+    expect(await read(repository, path)).toBe(left);
+    expect(await source.recover()).toBeNull();
+  });
+
   it('to its branch, just before that moves, while git fails makes it fail: branch and index go back', async () => {
     const { repository, base } = await twoBranches();
     await repository.git('symbolic-ref', 'HEAD', 'refs/heads/other');

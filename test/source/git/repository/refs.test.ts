@@ -1,9 +1,9 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { refTips } from '../../../../src/source/git/repository/refs.ts';
+import { realBranch, refTips } from '../../../../src/source/git/repository/refs.ts';
 import type { TestRepository } from '../../../support/git.ts';
-import { contextAt, newRepository } from '../support.ts';
+import { contextAt, newRepository, repositoryOf } from '../support.ts';
 
 const REF = 'refs/holdfast/ids';
 
@@ -71,5 +71,17 @@ describe('refTips', () => {
   it('rejects if packed-refs cannot be read', async () => {
     const { repository } = await arranged(({ folder }) => mkdir(join(folder, '.git/packed-refs')));
     await expect(tipOf(repository)).rejects.toThrow(/packed-refs/);
+  });
+});
+
+describe('realBranch', () => {
+  it.each([
+    ['through another one to a branch', { one: 'two', two: 'three' }, 'three'],
+    ['in a circle to some branch of it', { one: 'two', two: 'one' }, 'two'],
+  ])('follows a symbolic ref that leads %s', async (_name, refs, branch) => {
+    const { folder } = await newRepository();
+    for (const [name, target] of Object.entries(refs))
+      await writeFile(join(folder, '.git/refs/heads', name), `ref: refs/heads/${target}\n`);
+    expect(await realBranch(repositoryOf(folder), 'refs/heads/one')).toBe(`refs/heads/${branch}`);
   });
 });

@@ -14,6 +14,12 @@ describe('noSuchBranch', () => {
     );
   });
 
+  it('names five of those that exist, and shows that there are more', () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `refs/heads/${name}`);
+    expect(noSuchBranch('origin', MAIN, names.slice(0, 5)).message).toMatch(/\(there are: a, b, c, d, e\)$/);
+    expect(noSuchBranch('origin', MAIN, names).message).toMatch(/\(there are: a, b, c, d, e, …\)$/);
+  });
+
   it('does not list the missing branch among those that exist, if it was made again in the meantime', () => {
     expect(noSuchBranch('origin', MAIN, [MAIN], true).message).toBe(
       'origin has no branch "main" any more; check GIT_BRANCH, or create the branch',

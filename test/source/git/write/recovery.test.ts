@@ -249,16 +249,23 @@ describe('a switch of the work tree that was cut off in the middle', () => {
   });
 
   it.each([
-    ['is undone after a loss of power, even if the index is complete', 'an earlier boot', '', 'a: web\n'],
-    ['leaves alone a file that a user emptied since', null, ' M ds/apps/web.yaml', ''],
-  ])('%s', async (_name, boot, left, text) => {
+    [
+      'is undone after a loss of power, even if the index is complete',
+      'an earlier boot',
+      ['ds/x.yaml'],
+      '',
+      'a: web\n',
+    ],
+    ['is undone after a loss of power that has only emptied a file', 'an earlier boot', [], '', 'a: web\n'],
+    ['leaves alone a file that a user emptied since', null, [], ' M ds/apps/web.yaml', ''],
+  ])('%s', async (_name, boot, lost, left, text) => {
     const { repository, source } = await start('tree-switched');
     await interruptWrite(source);
     const note = join(repository.folder, '.git/holdfast-switch');
     const noted = JSON.parse(await readFile(note, 'utf8'));
     await writeFile(note, JSON.stringify({ ...noted, boot: boot ?? noted.boot }));
     await write(repository, 'ds/apps/web.yaml', '');
-    if (boot !== null) await rm(join(repository.folder, 'ds/x.yaml'));
+    for (const path of lost) await rm(join(repository.folder, path));
     await restart(repository);
     expect(await status(repository)).toBe(left);
     expect(await read(repository, 'ds/apps/web.yaml')).toBe(text);

@@ -46,6 +46,11 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     changes: suspecting(inner.changes),
     blob: suspecting(blob),
     commit: suspecting(inner.commit),
+    lastChange: suspecting(inner.lastChange),
     isAncestor: suspecting(inner.isAncestor),
+    commonAncestor: suspecting(inner.commonAncestor),
+    touchedPaths: suspecting(inner.touchedPaths),
+    commitsBetween: suspecting(inner.commitsBetween),
+    reflogCommits: suspecting(inner.reflogCommits),
   };
 }

@@ -1,8 +1,9 @@
-import { appendFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isWhole } from '../../../../src/source/git/origin/mirror-state.ts';
 import { openRemote } from '../../../../src/source/git/origin/remote.ts';
+import type { Reader } from '../../../../src/source/source.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { SMALL_FLEET } from '../../../support/manager.ts';
 import { remoteOptions, type TestOrigin, testOrigin } from '../../../support/origin.ts';
@@ -72,5 +73,41 @@ describe('isWhole', () => {
     const again = await mirror.open();
     await again.origin.refresh().catch(() => again.origin.refresh());
     expect((await again.reader.head()).revision).not.toBeNull();
+  });
+});
+
+/** A mirror of three commits in which the second is damaged: the first object of its pack. */
+async function damagedMirror() {
+  const origin = await testOrigin(SMALL_FLEET);
+  const source = await openRemote(remoteOptions(origin.url, await temporaryFolder()));
+  onTestFinished(source.close);
+  const folder = join(source.repository.gitFolder, 'objects/pack');
+  await source.origin.refresh();
+  const first = await origin.bare.git('rev-parse', 'main');
+  const before = await readdir(folder);
+  await origin.push({ 'desired-state/apps/a.yaml': 'container_image: a:1\n' });
+  await source.origin.refresh();
+  const added = (await readdir(folder)).filter((name) => !before.includes(name));
+  const last = await origin.push({ 'desired-state/README.md': 'new\n' });
+  await source.origin.refresh();
+  const path = join(folder, added.find((name) => name.endsWith('.pack')) as string);
+  const bytes = await readFile(path);
+  await chmod(path, 0o600);
+  await writeFile(path, bytes.fill(0, 14, 40));
+  return { source, first, last };
+}
+
+describe('a mirror in which an old commit is damaged', () => {
+  it.each<[string, (reader: Reader, first: string, last: string) => Promise<unknown>]>([
+    ['commonAncestor', (reader, first, last) => reader.commonAncestor(first, last)],
+    ['lastChange', (reader, _, last) => reader.lastChange(last)],
+    ['touchedPaths', (reader, first, last) => reader.touchedPaths(first, last)],
+    ['commitsBetween', (reader, first, last) => reader.commitsBetween(first, last)],
+    ['reflogCommits', (reader) => reader.reflogCommits()],
+  ])('is made again by the next fetch after %s has failed on it', async (_name, read) => {
+    const { source, first, last } = await damagedMirror();
+    await expect(read(source.reader, first, last)).rejects.toMatchObject({ kind: 'unavailable' });
+    await source.origin.refresh();
+    expect(await read(source.reader, first, last)).not.toBeNull();
   });
 });

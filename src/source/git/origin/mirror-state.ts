@@ -1,13 +1,14 @@
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands, type ObjectFormat, trackingRef } from '../process/commands.ts';
-import { GitFailure, runGit } from '../process/run.ts';
+import { GitFailure } from '../process/run.ts';
+import { TransferEnded, type Transfers } from '../process/transfer.ts';
 import { noSuchBranch } from '../repository/missing-branch.ts';
 import { branchTip } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
 import type { Origin, TransferLimits } from './origin.ts';
-import { OriginUnavailable, OtherFormat } from './origin-errors.ts';
+import { OriginUnavailable, OtherFormat, unreachable } from './origin-errors.ts';
 
 /** What `createMirrorState` needs. */
 export interface MirrorStateParts {
@@ -17,6 +18,8 @@ export interface MirrorStateParts {
   branch: string;
   origin: Origin;
   limits: TransferLimits;
+  /** Checks of the mirror, which take long in a large one: they are ended when the manager stops. */
+  checks: Pick<Transfers, 'run'>;
   /** Ends the processes that work in the mirror; the next use starts new ones. */
   endProcesses(): Promise<void>;
 }
@@ -133,18 +136,24 @@ async function hasRef(repository: Repository, ref: string): Promise<boolean> {
   return (await branchTip(repository, ref).catch(() => null)) !== null;
 }
 
-/** Whether the mirror is usable and no object in it is missing or damaged. True also if git could not finish the check. */
+/**
+ * Whether the mirror is usable and no object in it is missing or damaged. True also if git could not finish the check.
+ * Rejects with an OriginUnavailable if the manager stops.
+ */
 export async function isWhole({
   options,
   repository,
   limits,
-}: Pick<MirrorStateParts, 'options' | 'repository' | 'limits'>): Promise<boolean> {
-  const context = { ...repository.context, timeLimit: limits.first.total };
+  checks,
+}: Pick<MirrorStateParts, 'options' | 'repository' | 'limits' | 'checks'>): Promise<boolean> {
+  const { total } = limits.first;
+  const context = { ...repository.context, timeLimit: total };
   if (!(await isUsable(context, options.access.url))) return false;
   try {
-    await runGit(context, commands.checkObjects());
+    await checks.run(commands.checkObjects(), { total, silence: total });
     return true;
   } catch (error) {
+    if (error instanceof TransferEnded) throw unreachable(error);
     return error instanceof GitFailure && (error.exitCode === null || isAboutContent(error));
   }
 }

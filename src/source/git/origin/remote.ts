@@ -42,7 +42,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
   const { context } = repository;
   const { limits, faults, access } = options;
-  const { origin, recordOrigin, ...endings } = connectOrigin(transfer, branch, options);
+  const { origin, recordOrigin, checks, ...endings } = connectOrigin(context, transfer, branch, options);
   const inner = createReader(repository, openObjects(context), () =>
     followedBranch(repository, trackingRef(branch)),
   );
@@ -55,7 +55,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const endProcesses = async (): Promise<void> => {
     await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.stop()]);
   };
-  const mirror = createMirrorState({ options, repository, branch, origin, limits, endProcesses });
+  const mirror = createMirrorState({ options, repository, branch, origin, limits, checks, endProcesses });
   const turns = new Queue();
   const reader = mirrorReader(inner, branch, mirror);
   const { fetch } = mirror;
@@ -89,16 +89,27 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
 /**
  * Makes two sets of transfers that can be ended separately: one for polls and writes, and one for the record, which at the
  * end of the process has more time. All transfers take turns, so polls and writes would wait for a transfer of the record
- * that does not end.
+ * that does not end. A poll also waits for the check of a mirror that may be damaged, which ends with the poll's fetch.
  */
-function connectOrigin(transfer: GitContext, branch: string, { limits, onTransfer }: RemoteOptions) {
+function connectOrigin(
+  local: GitContext,
+  transfer: GitContext,
+  branch: string,
+  { limits, onTransfer }: RemoteOptions,
+) {
   const transfers = createTransfers(transfer);
   const recordTransfers = createTransfers(transfer);
+  const checks = createTransfers(local);
   return {
     origin: observed(createOrigin(transfers, branch, limits), onTransfer),
     recordOrigin: observed(createOrigin(recordTransfers, branch, limits), onTransfer),
-    interrupt: transfers.end,
+    checks,
+    interrupt: () => {
+      checks.end();
+      transfers.end();
+    },
     abandon: () => {
+      checks.close();
       transfers.close();
       // The last version of the record is sent again after that.
       recordTransfers.end();

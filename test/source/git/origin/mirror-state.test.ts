@@ -1,13 +1,16 @@
 import { appendFile, chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { isShutdownError } from '../../../../src/errors.ts';
 import { isWhole } from '../../../../src/source/git/origin/mirror-state.ts';
 import { openRemote } from '../../../../src/source/git/origin/remote.ts';
+import { createTransfers } from '../../../../src/source/git/process/transfer.ts';
 import type { Reader } from '../../../../src/source/source.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { SMALL_FLEET } from '../../../support/manager.ts';
 import { remoteOptions, type TestOrigin, testOrigin } from '../../../support/origin.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
+import { machineWith } from '../support.ts';
 
 /** A mirror that has fetched. `packs` are paths; `open` opens it anew. */
 async function mirrorOf(origin: TestOrigin) {
@@ -29,7 +32,8 @@ async function mirrorOf(origin: TestOrigin) {
     folder,
     packs,
     open,
-    isWhole: () => isWhole({ options, repository, limits: options.limits }),
+    isWhole: () =>
+      isWhole({ options, repository, limits: options.limits, checks: createTransfers(repository.context) }),
   };
 }
 
@@ -109,5 +113,21 @@ describe('a mirror in which an old commit is damaged', () => {
     await expect(read(source.reader, first, last)).rejects.toMatchObject({ kind: 'unavailable' });
     await source.origin.refresh();
     expect(await read(source.reader, first, last)).not.toBeNull();
+  });
+});
+
+describe('the check of a mirror that may be damaged', () => {
+  it('ends at once when the manager stops', async () => {
+    const hanging = await temporaryFolder();
+    const { env } = await machineWith(`test "$1" = fsck && touch ${hanging}/fsck && exec sleep 600`);
+    const origin = await testOrigin(SMALL_FLEET);
+    const source = await openRemote(remoteOptions(origin.url, await temporaryFolder(), env['PATH']));
+    onTestFinished(source.close);
+    await source.origin.refresh();
+    await expect(source.reader.commit('0'.repeat(40))).rejects.toThrow('not in the repository');
+    const check = source.origin.refresh();
+    await expect.poll(() => readdir(hanging), { timeout: 60_000 }).toEqual(['fsck']);
+    source.origin.interrupt();
+    await expect(check).rejects.toSatisfy(isShutdownError);
   });
 });

@@ -20,7 +20,10 @@ export function withReadAhead(source: Source): Source {
         const last = commits.at(-1);
         if (base.revision === null || last === undefined) return;
         answers.clear();
-        reading = readAhead(reader, answers, base.revision, last).catch(() => undefined);
+        const earlier = reading;
+        reading = readAhead(reader, answers, base.revision, last)
+          .catch(() => undefined)
+          .then(() => earlier);
       });
     } catch (error) {
       answers.clear();

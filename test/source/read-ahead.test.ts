@@ -111,6 +111,32 @@ describe('a source that reads ahead', () => {
     expect([isClosed, requests.length]).toEqual([true, count]);
   });
 
+  it('ends only after the requests that it made ahead of earlier writes', async () => {
+    let endFirst = (): void => undefined;
+    const first = new Promise<void>((resolve) => {
+      endFirst = resolve;
+    });
+    let count = 0;
+    const { ahead } = await openAhead((reader) => ({
+      ...reader,
+      commonAncestor: async (one, other) => {
+        count += 1;
+        if (count === 1) await first;
+        return reader.commonAncestor(one, other);
+      },
+    }));
+    await publish(ahead, { 'apps/a.yaml': 'more\n' });
+    await publish(ahead, { 'apps/a.yaml': 'most\n' });
+    let isClosed = false;
+    const closing = ahead.close().then(() => {
+      isClosed = true;
+    });
+    await sleep(100);
+    expect([count, isClosed]).toEqual([2, false]);
+    endFirst();
+    await closing;
+  });
+
   it('reads nothing ahead of a write that makes no commit', async () => {
     const { requests, ahead, plain } = await openAhead();
     const head = await plain.reader.head();

@@ -31,7 +31,6 @@ export function withReadAhead(source: Source): Source {
     }
   };
   const close = async (): Promise<void> => {
-    answers.close();
     // A request after the reader is closed would start git again.
     await reading;
     await source.close();
@@ -48,11 +47,11 @@ async function readAhead(reader: Reader, answers: AnswerCache, base: string, com
   const to = answers.put(`folder ${commit}`, reader.folderTree(commit));
   const [before, after] = await Promise.all([reader.folderTree(base), to]);
   await Promise.allSettled(ancestry);
-  if (before === null || after === null || before === after || answers.isClosed) return;
+  if (before === null || after === null) return;
   const changes = await answers.put(`changes ${before} ${after}`, reader.changes(before, after));
   const blobs = (changes ?? [])
     .slice(0, MAX_FILES)
-    .flatMap(({ entry }) => (entry?.type === 'file' && !answers.isClosed ? entry.blob : []));
+    .flatMap(({ entry }) => (entry?.type === 'file' ? entry.blob : []));
   const reads = blobs.map((blob) => answers.put(`blob ${blob}`, reader.blob(blob, MAX_BYTES)));
   await Promise.allSettled(reads);
 }
@@ -86,17 +85,6 @@ function isFound(answer: unknown): boolean {
 /** Answers of a reader, each by a text that identifies the request. */
 class AnswerCache {
   readonly #answers = new Map<string, Promise<unknown>>();
-  #isClosed = false;
-
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
-  /** Drops all answers, and says through `isClosed` that no more requests must be made. */
-  close(): void {
-    this.#isClosed = true;
-    this.clear();
-  }
 
   clear(): void {
     this.#answers.clear();

@@ -111,30 +111,56 @@ describe('a source that reads ahead', () => {
     expect([isClosed, requests.length]).toEqual([true, count]);
   });
 
-  it('ends only after the requests that it made ahead of earlier writes', async () => {
-    let endFirst = (): void => undefined;
-    const first = new Promise<void>((resolve) => {
-      endFirst = resolve;
-    });
-    let count = 0;
-    const { ahead } = await openAhead((reader) => ({
-      ...reader,
-      commonAncestor: async (one, other) => {
-        count += 1;
-        if (count === 1) await first;
-        return reader.commonAncestor(one, other);
-      },
-    }));
-    await publish(ahead, { 'apps/a.yaml': 'more\n' });
+  it.each(['commonAncestor', 'blob'] as const)(
+    'is closed only after its requests, also those ahead of an earlier write (%s)',
+    async (method) => {
+      let endFirst = (): void => undefined;
+      const first = new Promise<void>((resolve) => {
+        endFirst = resolve;
+      });
+      let count = 0;
+      const { ahead } = await openAhead((reader) => ({
+        ...reader,
+        [method]: async (...args: [string, never]) => {
+          count += 1;
+          if (count === 1) await first;
+          return reader[method](...args);
+        },
+      }));
+      await publish(ahead, { 'apps/a.yaml': 'more\n' });
+      await vi.waitFor(() => expect(count).toBe(1), 60_000);
+      await publish(ahead, { 'apps/a.yaml': 'most\n' });
+      let isClosed = false;
+      const closing = ahead.close().then(() => {
+        isClosed = true;
+      });
+      await sleep(100);
+      expect(isClosed).toBe(false);
+      endFirst();
+      await closing;
+    },
+  );
+
+  it('keeps no more answers than those about the last write', async () => {
+    const { requests, ahead } = await openAhead();
+    const first = await publish(ahead, { 'apps/a.yaml': 'more\n' });
     await publish(ahead, { 'apps/a.yaml': 'most\n' });
-    let isClosed = false;
-    const closing = ahead.close().then(() => {
-      isClosed = true;
-    });
-    await sleep(100);
-    expect([count, isClosed]).toEqual([2, false]);
-    endFirst();
-    await closing;
+    const reads = () => requests.filter((request) => request === `folderTree ${first}`).length;
+    const count = reads();
+    await ahead.reader.folderTree(first);
+    expect(reads()).toBe(count + 1);
+  });
+
+  it('reads at most 64 files ahead, and passes on how large a file may be', async () => {
+    const { plain, requests, ahead } = await openAhead();
+    const names = Array.from({ length: 70 }, (_, index) => `apps/${index}.yaml`);
+    await publish(ahead, Object.fromEntries(names.map((name) => [name, name])));
+    const blobs = () => requests.filter((request) => request.startsWith('blob '));
+    await vi.waitFor(() => expect(blobs()).toHaveLength(64), 60_000);
+    const [, id = ''] = blobs()[0]?.split(' ') ?? [];
+    expect(await ahead.reader.blob(id, 1)).toEqual(await plain.reader.blob(id, 1));
+    await ahead.close();
+    expect(blobs()).toHaveLength(65);
   });
 
   it('reads nothing ahead of a write that makes no commit', async () => {

@@ -1,11 +1,14 @@
-import { rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { truncateSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { RECORD_REF } from '../../../../src/source/git/record/refs.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
 import { type Plumbing, plumbingOf, type RawEntry } from '../../../support/plumbing.ts';
 import { sectionOf } from '../../../support/record-files.ts';
-import { openSource } from '../support.ts';
+import { machineWith, openSource } from '../support.ts';
 import { sectionDraft } from './section-draft.ts';
 
 const OWN_SECTION = sectionOf('staging');
@@ -89,7 +92,7 @@ describe('sections of the record of ids', () => {
   });
 });
 
-type MakeSection = (plumbing: Plumbing) => RawEntry;
+type MakeSection = (plumbing: Plumbing, repository: TestRepository) => RawEntry;
 
 describe('a damaged section of another manager', () => {
   it.each<[string, MakeSection]>([
@@ -125,10 +128,19 @@ describe('a damaged section of another manager', () => {
         id: git.tree([{ mode: '100644', name: 'meta.json', id: git.blob(' '.repeat(2 ** 20)) }]),
       }),
     ],
+    [
+      'has a file whose blob ends too early, at which git ends',
+      (git, { folder }) => {
+        const id = git.blob(randomBytes(5000));
+        truncateSync(join(folder, '.git/objects', id.slice(0, 2), id.slice(2)), 1000);
+        const section = git.tree([{ mode: '100644', name: 'meta.json', id }]);
+        return { mode: '40000', name: OTHER_SECTION, id: section };
+      },
+    ],
   ])('is skipped by reads and kept by writes of this manager if it %s', async (_, make) => {
     const { repository, record, plumbing } = await openTwoRecords();
     const first = await record.write(sectionDraft({ 'a.json': '1' }, null));
-    const damaged = make(plumbing);
+    const damaged = make(plumbing, repository);
     await replaceRecord(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), damaged]);
     expect(await record.read()).toEqual({ version: first, ...content('1') });
     expect(await record.readFromAllSections('meta.json')).toEqual([]);
@@ -169,8 +181,10 @@ describe('an entry of the record that is not a section', () => {
       const { repository, record, otherRecord, plumbing } = await openTwoRecords();
       await otherRecord.write(sectionDraft({ 'a.json': '2' }, null));
       const third = { mode: '40000', name: sectionOf('third'), id: MISSING_ID };
+      const fourth = { mode: '160000', name: sectionOf('fourth'), id: MISSING_ID };
       const oddEntry = { mode: '100644', name, id: plumbing.blob('x') };
-      await replaceRecord(repository, plumbing, [...plumbing.entriesOf(RECORD_REF), third, oddEntry]);
+      const others = [...plumbing.entriesOf(RECORD_REF), third, fourth];
+      await replaceRecord(repository, plumbing, [...others, oddEntry]);
       const found = await record.read();
       expect(found).toMatchObject({ damage: expect.stringContaining('does not belong there') });
       await expect(record.write(sectionDraft({ 'a.json': '1' }, null))).rejects.toMatchObject({
@@ -178,7 +192,7 @@ describe('an entry of the record that is not a section', () => {
       });
       await record.write(sectionDraft({ 'a.json': '1' }, found?.version ?? null));
       expect((await recordEntries(repository)).sort()).toEqual(
-        [OWN_SECTION, OTHER_SECTION, third.name].sort(),
+        [OWN_SECTION, OTHER_SECTION, third.name, fourth.name].sort(),
       );
       expect(await record.read()).toMatchObject(content('1'));
       expect(await otherRecord.read()).toMatchObject(content('2'));
@@ -249,16 +263,36 @@ describe('a record with 500 sections, the limit', () => {
 it('a damaged section is replaced by its own manager without touching the others', async () => {
   const { repository, record, otherRecord, plumbing } = await openTwoRecords();
   await otherRecord.write(sectionDraft({ 'a.json': '2' }, null));
-  for (const mode of ['100644', '40000', '160000']) {
-    const damaged = { mode, name: OWN_SECTION, id: MISSING_ID };
+  const id = plumbing.blob('[]');
+  const file = (name: string, mode = '100644'): RawEntry => ({ mode, name, id });
+  const manyNames = Array.from({ length: 301 }, (_, index) => `${1000 + index}`);
+  const damages: Omit<RawEntry, 'name'>[] = [
+    { mode: '100644', id: MISSING_ID },
+    { mode: '40000', id: MISSING_ID },
+    { mode: '160000', id: MISSING_ID },
+    { mode: '40000', id: plumbing.tree([file('a.json'), file('a.json')]) },
+    { mode: '40000', id: plumbing.tree([file('a.json', '120000')]) },
+    { mode: '40000', id: plumbing.tree(manyNames.map((name) => file(name))) },
+  ];
+  for (const [index, damage] of damages.entries()) {
     const others = plumbing.entriesOf(RECORD_REF).filter(({ name }) => name !== OWN_SECTION);
-    await replaceRecord(repository, plumbing, [...others, damaged]);
+    await replaceRecord(repository, plumbing, [...others, { ...damage, name: OWN_SECTION }]);
     const found = await record.read();
-    expect(found).toMatchObject({ version: MISSING_ID, damage: expect.any(String) });
-    await record.write(sectionDraft({ 'a.json': mode }, MISSING_ID));
-    expect(await record.read()).toMatchObject(content(mode));
+    expect(found).toMatchObject({ version: damage.id, damage: expect.any(String) });
+    await record.write(sectionDraft({ 'a.json': `${index}` }, damage.id));
+    expect(await record.read()).toMatchObject(content(`${index}`));
     expect(await otherRecord.read()).toMatchObject(content('2'));
   }
+});
+
+it('a section is not taken for damaged because git has ended once while reading it', async () => {
+  const { repository, record } = await openTwoRecords();
+  const version = await record.write(sectionDraft({ 'a.json': '1' }, null));
+  const folder = await temporaryFolder();
+  const machine = await machineWith(`test "$1" = cat-file && mkdir ${folder}/ended 2>&- && exit 128`);
+  const { record: again } = await openSource(join(repository.folder, 'staging'), null, { machine });
+  expect(await again.read()).toEqual({ version, ...content('1') });
+  expect(await readdir(folder)).toEqual(['ended']);
 });
 
 it('a record whose objects are missing is reported as damaged, and replaced by the next write', async () => {

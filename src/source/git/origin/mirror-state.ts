@@ -2,7 +2,7 @@ import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { commands, type ObjectFormat, trackingRef } from '../process/commands.ts';
 import { GitFailure } from '../process/run.ts';
-import { TransferEnded, type Transfers } from '../process/transfer.ts';
+import { MAX_OUTPUT, TransferEnded, type Transfers } from '../process/transfer.ts';
 import { noSuchBranch } from '../repository/missing-branch.ts';
 import { branchTip } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -161,9 +161,13 @@ export async function isWhole({
 /** Exit codes of `git fsck` are bits; this one means that objects are missing. */
 const UNREACHABLE = 2;
 
-/** Whether `git fsck` only objects to the content of objects that somebody has committed, which is the same at origin. */
+/**
+ * Whether `git fsck` only objects to the content of objects that somebody has committed, which is the same at origin. If
+ * it objects to thousands, the first line is the rest of one.
+ */
 function isAboutContent({ exitCode, stderr }: GitFailure): boolean {
-  const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('notice: '));
+  const all = stderr.split('\n').slice(stderr.length < MAX_OUTPUT ? 0 : 1);
+  const lines = all.filter((line) => line !== '' && !line.startsWith('notice: '));
   const areObjections = lines.every((line) => /^(error|warning) in (commit|tree|blob|tag) /.test(line));
   return lines.length > 0 && areObjections && (Number(exitCode) & UNREACHABLE) === 0;
 }

@@ -3,7 +3,7 @@ import { type GitCommand, type ObjectFormat, SKIPPED_REFS } from './commands.ts'
 import { type GitContext, GitFailure, hasPipes, startGit } from './run.ts';
 
 /** Characters of each output of a transfer that are kept, the last ones. */
-const MAX_OUTPUT = 200_000;
+export const MAX_OUTPUT = 200_000;
 
 /** Limits of a transfer, in milliseconds: for all of it, and for the time without any message from it. */
 export interface TransferLimit {

@@ -13,8 +13,8 @@ import { plumbingOf } from '../../../support/plumbing.ts';
 import { machineWith } from '../support.ts';
 
 /** A mirror that has fetched. `packs` are paths; `open` opens it anew. */
-async function mirrorOf(origin: TestOrigin) {
-  const options = remoteOptions(origin.url, await temporaryFolder());
+async function mirrorOf(origin: TestOrigin, path?: string) {
+  const options = remoteOptions(origin.url, await temporaryFolder(), path);
   const open = async () => {
     const source = await openRemote(options);
     onTestFinished(source.close);
@@ -51,6 +51,15 @@ describe('isWhole', () => {
     plumbing.publish(plumbing.tree([dotGit, ...plumbing.entriesOf('main')]));
     await expect(origin.bare.git('fsck')).rejects.toThrow(/duplicateEntries|contains duplicate/);
     const mirror = await mirrorOf(origin);
+    expect(await mirror.isWhole()).toBe(true);
+  });
+
+  it('is true also if it reports thousands of them, of which only the last are kept', async () => {
+    const objection = `error in tree ${'1'.repeat(40)}: duplicateEntries: contains duplicate file entries`;
+    const { env } = await machineWith(
+      `test "$1" = fsck && { yes '${objection}' | head -n 4000 >&2; exit 1; }`,
+    );
+    const mirror = await mirrorOf(await testOrigin(SMALL_FLEET), env['PATH']);
     expect(await mirror.isWhole()).toBe(true);
   });
 

@@ -210,7 +210,7 @@ export interface IdStore extends StoreProgress {
    * next pass applies it again; until that `apply`, no revision is applied (`state().applied` is null).
    *
    * The seed's `hash` is kept for the next `apply` if the object is not stored, or is dropped, and the seed's `last` is
-   * higher than the counter's.
+   * higher than the counter's. If both are equal, but their hashes differ, none is kept: the id was given twice.
    */
   seedCounters(batch: SeedBatch): Promise<void>;
   /** Resolves to the counters that changed after this `idSequence`; 0 returns all. */

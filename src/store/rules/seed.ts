@@ -1,6 +1,6 @@
 import { Pace } from '../../async/pace.ts';
 import type { CounterSeed, SeedBatch } from '../store.ts';
-import type { Work } from './work.ts';
+import type { StoredCounter, Work } from './work.ts';
 
 /** Implements `Store.seedCounters` on a store's `Work`. Yields to other work between seeds. */
 export async function seedCounters(work: Work, batch: SeedBatch): Promise<void> {
@@ -38,9 +38,15 @@ function seedObject(
   const stored = objects.find(kind, name);
   const fate = fateOf(stored, seed);
   if (fate === 'dropped') objects.remove(kind, name);
-  const hash = seed.last > current.last ? seed.hash : current.hash;
-  counters.put(kind, name, { ...counter, hash: fate === 'kept' ? null : hash }, changed);
+  const hash = fate === 'kept' ? null : keptHash(current, seed);
+  counters.put(kind, name, { ...counter, hash }, changed);
   return fate;
+}
+
+/** The hash of the higher id; null, which keeps no id, if one id was given to two contents. */
+function keptHash(current: StoredCounter, seed: CounterSeed): string | null {
+  if (seed.last > current.last) return seed.hash;
+  return seed.last === current.last && seed.hash !== current.hash ? null : current.hash;
 }
 
 /**

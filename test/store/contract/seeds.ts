@@ -258,6 +258,16 @@ export function seedsContract(open: OpenStore): void {
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
 
+    it.each([
+      ['for another content', appSeed(5, app('other'))],
+      ['as deleted', { ...appSeed(5), hash: null }],
+    ])('assigns no seeded id that is then recorded %s before its app is stored', async (_, second) => {
+      await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
+      await seed(test.store, { seeds: [second], idSequence: 40 });
+      await pass(test.store, [appStep('web', NGINX)]);
+      expect(await appId(test.store, 'web')).toBe(FLOOR);
+    });
+
     it('drops apps whose ids are then recorded for another content, both a recorded id and a raised one', async () => {
       await seed(test.store, { seeds: [appSeed(5), { ...appSeed(5), name: 'db' }], idSequence: 40 });
       await pass(test.store, [appStep('web', NGINX), appStep('db', app('pg'))]);

@@ -29,6 +29,9 @@ const Meta = z.strictObject({
 
 const NewerFormat = z.object({ format: z.int().gt(FORMAT) });
 
+/** A later format must keep this field: no new id of an earlier version may be lower. */
+const DeclaredHighest = z.object({ format: z.int().min(FORMAT), highest: Id });
+
 /** The `meta.json` of a section. */
 export interface SectionMeta {
   /** The store that wrote it (`StoreState.fleet`). */
@@ -95,6 +98,15 @@ export function isNewerFormat(text: string | undefined): boolean {
     return NewerFormat.safeParse(JSON.parse(text ?? '')).success;
   } catch {
     return false;
+  }
+}
+
+/** Returns the highest id that a file `META` declares, also in a later format; 0 if it declares none. */
+export function declaredHighest(text: string): number {
+  try {
+    return DeclaredHighest.parse(JSON.parse(text)).highest;
+  } catch {
+    return 0;
   }
 }
 

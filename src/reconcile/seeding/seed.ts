@@ -10,11 +10,11 @@ import type { CounterRow, HistoryPoint, IdStore, StoreState } from '../../store/
 import { type ClassifiedSection, classifySection, mayKnowMore } from '../record/classify.ts';
 import {
   counterKey,
+  declaredHighest,
   decodeMeta,
   highestId,
   META,
   type SectionContent,
-  type SectionMeta,
 } from '../record/format.ts';
 import { Shards } from '../record/shards.ts';
 import { type CounterPolicy, seedsOf } from './counter-seeds.ts';
@@ -95,9 +95,9 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
   if (isContinued && !sections.isReread && !texts.some((text) => mayKnowMore(text, state))) return null;
   const finding = await findCause(context, state);
   if (finding === null) return null;
-  const metas = await readMetas(record);
+  const metas = await record.readFromAllSections(META);
   const otherLine = finding.otherLine ?? (await sectionAfterMove(finding.own, metas, record));
-  return seedFrom(context, { ...finding, otherLine }, metas);
+  return seedFrom(context, { ...finding, otherLine }, Math.max(0, ...metas.map(declaredHighest)));
 }
 
 /**
@@ -152,24 +152,21 @@ async function isAheadOf(
   return counters.areBehind(rows);
 }
 
-/** Reads the `meta.json` of every section that has a readable one. */
-async function readMetas(record: SeedContext['record']): Promise<SectionMeta[]> {
-  return (await record.readFromAllSections(META)).map(decodeMeta).filter((meta) => meta !== null);
-}
-
 /**
  * Looks for the line that the store of `own` moved to last: its devices went along, and may have come back. Resolves to
  * that line's section, which has the names of all lines in between, too, but no rows if they cannot be read; null if the
- * store did not move.
+ * store did not move. `metas` are the `meta.json` of all sections.
  */
 async function sectionAfterMove(
   own: SectionContent | null,
-  metas: readonly SectionMeta[],
+  metas: readonly string[],
   record: SeedContext['record'],
 ): Promise<SectionContent | null> {
   if (own === null) return null;
   const { fleet, idSequence } = own.meta;
   const later = metas
+    .map(decodeMeta)
+    .filter((meta) => meta !== null)
     .filter((meta) => meta.fleet === fleet && lineOf(meta) !== record.line && meta.idSequence > idSequence)
     .sort((a, b) => b.idSequence - a.idSequence)[0];
   if (later === undefined) return null;
@@ -177,18 +174,17 @@ async function sectionAfterMove(
   return contentOf(classifySection(await record.read(line), line, fleet)) ?? { meta: later, rows: [] };
 }
 
-/** Seeds the store. Resolves to null if a history that was not followed gave no counter a seed. */
-async function seedFrom(
-  context: SeedContext,
-  finding: Finding,
-  metas: readonly SectionMeta[],
-): Promise<Seeding | null> {
+/**
+ * Seeds the store. Resolves to null if a history that was not followed gave no counter a seed. `declared` is the highest
+ * id that any section declares.
+ */
+async function seedFrom(context: SeedContext, finding: Finding, declared: number): Promise<Seeding | null> {
   const { store, reader, head, discontinuity } = context;
   const { cause, own, otherLine } = finding;
   const recorded = own?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
-  const floor = floorAbove({ stored, recorded }, metas, history, context.now);
+  const floor = floorAbove({ stored, recorded }, declared, history, context.now);
   const isTrusted = await trustIn(finding, context);
   const policy = policyFor(cause, discontinuity);
   const sources = { paths: history.paths, stored, policy, recorded, otherLine: otherLine?.rows ?? [] };
@@ -237,12 +233,12 @@ function contentOf(classified: ClassifiedSection): SectionContent | null {
  */
 function floorAbove(
   { stored, recorded }: Record<'stored' | 'recorded', readonly CounterRow[]>,
-  metas: readonly SectionMeta[],
+  declared: number,
   { newestCommit }: FolderHistory,
   now: number,
 ): number {
   // A store that is lost can have given one id more than it recorded.
-  const highestRecorded = Math.max(highestId(recorded), ...metas.map((meta) => meta.highest));
+  const highestRecorded = Math.max(highestId(recorded), declared);
   const highest = Math.max(highestId(stored), highestRecorded + 1);
   return startFloor({ now: Math.floor(now / 1000), newestCommit, highestId: highest });
 }

@@ -212,7 +212,8 @@ export class Committer<H extends Head> {
 /** Returns the outcome of a write that was to follow `version`, as a later read of the head shows it. */
 function outcomeOf({ version: now, recent }: Head, version: number, writer: string): 'won' | 'lost' | 'open' {
   if (recent.includes(writer)) return 'won';
-  if (now === version) return 'open';
+  // An older head is of a new primary that is behind: the next attempt waits until it has caught up.
+  if (now <= version) return 'open';
   if (now <= version + RECENT_WRITERS) return 'lost';
   throw new HoldfastError(
     'unavailable',

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Scheduler } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { appDefaults } from '../../../src/desired/app.ts';
+import { HoldfastError } from '../../../src/errors.ts';
 import type { Documents } from '../../../src/store/mongo/documents.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -164,5 +165,26 @@ describe('an election whose new primary does not show the last changes yet', () 
     const found = await other.app('web');
     expect(found).toMatchObject({ revision: 'r2', value: { content: { container_image: 'web:2' } } });
     expect(await appId(other, 'web')).toBe(3);
+  });
+
+  it('does not repeat a write of unknown outcome that happened, however long the new primary is behind', async () => {
+    const { database, elect } = await restartedFleet();
+    const store = open(database, {
+      replace: (documents) => {
+        let isFirst = true;
+        return {
+          swapHead: async (...swap) => {
+            const isSwapped = await documents.swapHead(...swap);
+            if (!isFirst) return isSwapped;
+            isFirst = false;
+            elect();
+            throw new HoldfastError('unavailable', 'the connection broke');
+          },
+        };
+      },
+    });
+    expect((await store.restartApp('web', CONTEXT))?.value.appId).toBe(3);
+    expect(await appId(store, 'web')).toBe(3);
+    expect(await store.operations(null, 10)).toHaveLength(2);
   });
 });

@@ -54,7 +54,7 @@ export class Committer<H extends Head> {
   readonly #queue = new Queue();
   /** The settling in progress, which all callers in this process share. */
   #settling: { writer: string; done: Promise<void> } | null = null;
-  /** The head that was read last, unless it was older than one before it. */
+  /** The head that was read or written last, unless it was older than one before it. */
   #lastHead = { version: 0, term: 0 };
 
   constructor(documents: Documents, id: HeadId, options: CommitterOptions) {
@@ -64,8 +64,8 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * Reads the head, whose changes may not be settled yet. After an election it is not older than a head read before,
-   * unless a backup was restored.
+   * Reads the head, whose changes may not be settled yet. After an election it is not older than a head that was read
+   * or written before, unless a backup was restored.
    */
   async head(): Promise<H> {
     for (let count = 0; ; count += 1) {
@@ -162,6 +162,7 @@ export class Committer<H extends Head> {
     };
     if (!isSmall) await this.#documents.stage(stagedChanges(next, changes));
     if (!(await this.#swap(head.version, next))) return null;
+    if (next.version > this.#lastHead.version) this.#lastHead = { version: next.version, term };
     // The write has happened. If settling fails, the next read or write settles it.
     if (!next.isSettled) await this.#settle(next, term).catch(() => undefined);
     return { value: result };

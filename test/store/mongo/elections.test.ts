@@ -167,6 +167,14 @@ describe('an election whose new primary does not show the last changes yet', () 
     expect(await appId(other, 'web')).toBe(3);
   });
 
+  it('makes a manager wait until the new primary shows its own last write', async () => {
+    const { database, elect } = await restartedFleet();
+    const store = open(database, { onPause: () => database.replicate() });
+    await store.restartApp('web', CONTEXT);
+    elect();
+    expect(await appId(store, 'web')).toBe(3);
+  });
+
   it('does not repeat a write of unknown outcome that happened, however long the new primary is behind', async () => {
     const { database, elect } = await restartedFleet();
     const store = open(database, {

@@ -52,8 +52,8 @@ export class Committer<H extends Head> {
   readonly #id: HeadId;
   readonly #options: CommitterOptions;
   readonly #queue = new Queue();
-  /** The settling in progress, which all callers in this process share. */
-  #settling: { writer: string; done: Promise<void> } | null = null;
+  /** The settling in progress, which all callers in this process share while one server answers. */
+  #settling: { writer: string; term: number; done: Promise<void> } | null = null;
   /** The head that was read or written last, unless it was older than one before it. */
   #lastHead = { version: 0, term: 0 };
 
@@ -187,14 +187,15 @@ export class Committer<H extends Head> {
 
   /**
    * Copies the changes of a head to their documents. Calls for the same write share one run, but only while it is in
-   * progress: a restored database can need it again for a write that was settled before, and to repeat it does no harm.
+   * progress and one server answers: a restored database, or a new primary that does not show the copies yet, needs it
+   * again for a write that was settled before, and to repeat it does no harm.
    */
   async #settle(head: Head, term: number): Promise<void> {
-    if (this.#settling?.writer !== head.writer) {
+    if (this.#settling?.writer !== head.writer || this.#settling.term !== term) {
       const done = this.#settleNow(head, term).finally(() => {
         if (this.#settling?.done === done) this.#settling = null;
       });
-      this.#settling = { writer: head.writer, done };
+      this.#settling = { writer: head.writer, term, done };
     }
     await this.#settling.done;
   }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Scheduler } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { appDefaults } from '../../../src/desired/app.ts';
@@ -194,5 +195,27 @@ describe('an election whose new primary does not show the last changes yet', () 
     expect((await store.restartApp('web', CONTEXT))?.value.appId).toBe(3);
     expect(await appId(store, 'web')).toBe(3);
     expect(await store.operations(null, 10)).toHaveLength(2);
+  });
+
+  it('makes a call settle a write anew that another call has settled on the old primary', async () => {
+    const { database } = await restartedFleet();
+    const dying = open(database, { replace: () => ({ put: () => Promise.reject(new Error('killed')) }) });
+    await pass(dying, [appStep('web', app('web:2'))], 'r2').catch(() => undefined);
+    const before = structuredClone(database.majority);
+    let late: Promise<unknown> | null = null;
+    const store = open(database, {
+      replace: (documents) => ({
+        settleHead: async (...settle) => {
+          await documents.settleHead(...settle);
+          if (late !== null) return;
+          database.elect(before);
+          late = store.app('web');
+          await setImmediate();
+        },
+      }),
+    });
+    const early = await store.app('web');
+    for (const found of [early, await late])
+      expect(found).toMatchObject({ revision: 'r2', value: { appId: 3, content: app('web:2') } });
   });
 });

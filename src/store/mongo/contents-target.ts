@@ -25,11 +25,11 @@ import {
   type SchemaDocument,
 } from './schema.ts';
 
-/** Selects copied reports: other programs may have put theirs into the collection already. */
-const COPIED_REPORTS = { 'holdfast.body': { $exists: true } };
-
 /** A database that `store copy` fills. */
 export class MongoTarget extends MongoContents implements ContentsTarget {
+  /** Only copied ones: other programs may have put theirs into the collection already. */
+  protected override readonly selectedReports = { 'holdfast.body': { $exists: true } };
+
   async begin(head: ContentsHead): Promise<void> {
     const copyingFrom = JSON.stringify(head);
     const found = await this.connection.run((db) => claim(db, head.fleet));
@@ -47,7 +47,7 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
       Promise.all([
         reachedIn(db.collection(COLLECTIONS.objects), {}),
         reachedIn(db.collection(COLLECTIONS.operations), {}),
-        reachedIn(db.collection(COLLECTIONS.reports), COPIED_REPORTS),
+        reachedIn(db.collection(COLLECTIONS.reports), this.selectedReports),
       ]),
     );
     return {
@@ -61,7 +61,7 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
     await this.connection.run(async (db) => {
       await db.collection(COLLECTIONS.objects).deleteMany({});
       await db.collection(COLLECTIONS.operations).deleteMany({});
-      await db.collection(COLLECTIONS.reports).deleteMany(COPIED_REPORTS);
+      await db.collection(COLLECTIONS.reports).deleteMany(this.selectedReports);
     });
   }
 

@@ -17,6 +17,8 @@ import { COLLECTIONS } from './schema.ts';
  */
 export class MongoContents implements Contents {
   protected readonly connection: Connection;
+  /** Selects the reports that are read. */
+  protected readonly selectedReports: Document = {};
   readonly #documents: MongoDocuments;
 
   constructor(connection: Connection) {
@@ -66,7 +68,7 @@ export class MongoContents implements Contents {
       const rows = await this.connection.run((db) =>
         db
           .collection(COLLECTIONS.reports)
-          .find({ _id: { $gt: new ObjectId(from) } })
+          .find({ ...this.selectedReports, _id: { $gt: new ObjectId(from) } })
           .sort({ _id: 1 })
           .limit(limit)
           .toArray(),

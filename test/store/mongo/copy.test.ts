@@ -143,6 +143,25 @@ describe.skipIf(SERVER.isMissing)('store copy with MongoDB', SERVER.limits, () =
     await copy.close();
   });
 
+  it('is complete in a database that the Kafka reporter already fills, and keeps its reports', async () => {
+    const { updated: _, ...theirs } = REPORT;
+    const ids = [AT - 60_000, AT + 60_000].map((time) => ObjectId.createFromTime(time / 1000));
+    await withClient((client) =>
+      client
+        .db(database)
+        .collection('nebula_reports')
+        .insertMany(ids.map((_id) => ({ _id, ...theirs }))),
+    );
+    const copied = await copyStore(configOf({}), SERVER.uri, () => undefined);
+    expect(copied.reports).toEqual({ rows: REPORTS, alreadyCopied: 0 });
+    const copy = await openDatabase(database);
+    expect(await everything(copy)).toEqual(before.all);
+    expect((await copy.reports({ pageSize: 1 })).value.data).toEqual([
+      { oid: String(ids[0]), report: theirs },
+    ]);
+    await copy.close();
+  });
+
   it('refuses a target that contains a store, and leaves it unchanged', async () => {
     const target = await openDatabase(database);
     await pass(target, [appStep('other', app('x'))]);

@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts';
 import type { FleetHead, ObjectDocument, OperationDocument, ReportsHead } from './documents.ts';
 import { progressOf } from './fleet-reads.ts';
 import { MongoDocuments } from './mongo-documents.ts';
-import { COLLECTIONS } from './schema.ts';
+import { COLLECTIONS, refuseUnusable } from './schema.ts';
 
 /**
  * Reads everything in a database. Its heads must be settled, and no manager must be running. Documents that are not
@@ -27,6 +27,7 @@ export class MongoContents implements Contents {
   }
 
   async head(): Promise<ContentsHead> {
+    await this.connection.run(refuseUnusable);
     const head = await this.#documents.readHead<FleetHead>('fleet');
     if (head === null) throw new HoldfastError('invalid', 'there is no store in this database');
     const reports = await this.#documents.readHead<ReportsHead>('reports');

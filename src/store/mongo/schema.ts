@@ -49,18 +49,16 @@ export interface SchemaDocument {
 
 /**
  * Creates what is missing: indexes, the two heads, the lease, the version of the schema. Several managers can do so at
- * the same time: each step does nothing if it is already done. Rejects as `invalid`, and changes nothing, if another
- * version of the product, newer or unreleased, has used the database, or a copy into it is unfinished.
+ * the same time: each step does nothing if it is already done. Changes nothing if `refuseUnusable` rejects.
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
-  const state = db.collection<SchemaDocument>(COLLECTIONS.state);
-  refuseUnusable(await state.findOne({ _id: 'schema' }));
+  await refuseUnusable(db);
   await createIndexes(db);
   await createOnce(db, newFleetHead(Buffer.from(random(FLEET_BYTES)).toString('hex')));
   await createOnce(db, newReportsHead());
   await createOnce(db, newLease());
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
-  refuseUnusable(await state.findOne({ _id: 'schema' }));
+  await refuseUnusable(db);
 }
 
 export async function createIndexes(db: Db): Promise<void> {
@@ -78,7 +76,12 @@ async function createIndex(db: Db, name: string, [keys, options]: Index): Promis
   }
 }
 
-function refuseUnusable(schema: SchemaDocument | null): void {
+/**
+ * Rejects as `invalid` if another version of the product, newer or unreleased, has used the database, or a copy into it
+ * is unfinished.
+ */
+export async function refuseUnusable(db: Db): Promise<void> {
+  const schema = await db.collection<SchemaDocument>(COLLECTIONS.state).findOne({ _id: 'schema' });
   if (schema === null) return;
   refuseUnknownSchema(schema.version);
   if (schema.copying === undefined) return;

@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type MongoClient, ObjectId } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../../src/config.ts';
 import { copyStore } from '../../../src/service/copy-store.ts';
 import type { CopyProgress } from '../../../src/store/copy.ts';
+import { SCHEMA_VERSION } from '../../../src/store/mongo/schema.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { AT, app, appStep, CONTEXT, everything, group, groupStep, pass, seed } from '../contract/support.ts';
@@ -160,6 +162,23 @@ describe.skipIf(SERVER.isMissing)('store copy with MongoDB', SERVER.limits, () =
       { oid: String(ids[0]), report: theirs },
     ]);
     await copy.close();
+  });
+
+  it('refuses a source that a newer version has used, and copies nothing', async () => {
+    const newer = await openDatabase(database);
+    await pass(newer, [appStep('web', app('v1'))]);
+    await newer.close();
+    await withClient((client) =>
+      client
+        .db(database)
+        .collection<{ _id: string }>('state')
+        .updateOne({ _id: 'schema' }, { $set: { version: SCHEMA_VERSION + 1 } }),
+    );
+    const back = join(folder, 'back');
+    const copying = copyStore(configOf({ MONGODB_URI: SERVER.uri }), back, () => undefined);
+    await expect(copying).rejects.toMatchObject({ kind: 'invalid' });
+    await expect(copying).rejects.toThrow(/newer version of Holdfast/);
+    expect(existsSync(join(back, 'store.sqlite'))).toBe(false);
   });
 
   it('refuses a target that contains a store, and leaves it unchanged', async () => {

@@ -176,6 +176,28 @@ describe('an election whose new primary does not show the last changes yet', () 
     expect(await appId(store, 'web')).toBe(3);
   });
 
+  it('makes a manager wait until the new primary shows a later write that it read before its own was confirmed', async () => {
+    const { database } = await restartedFleet();
+    const other = open(database);
+    let own = database.majority;
+    let seen: unknown;
+    const store: Store = open(database, {
+      onPause: () => database.replicate(),
+      replace: (documents) => ({
+        swapHead: async (...swap) => {
+          const isSwapped = await documents.swapHead(...swap);
+          own = structuredClone(database.majority);
+          await other.restartApp('web', CONTEXT);
+          seen = await store.state();
+          return isSwapped;
+        },
+      }),
+    });
+    await store.restartApp('web', CONTEXT);
+    database.elect(own);
+    expect(await store.state()).toEqual(seen);
+  });
+
   it('does not repeat a write of unknown outcome that happened, however long the new primary is behind', async () => {
     const { database, elect } = await restartedFleet();
     const store = open(database, {

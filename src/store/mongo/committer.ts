@@ -150,7 +150,7 @@ export class Committer<H extends Head> {
     const { fields, changes, result } = draft;
     if (fields === null) return { value: result };
     const writer = this.#options.newWriter();
-    const isSmall = JSON.stringify(changes).length <= this.#options.inlineLimit;
+    const isSmall = isAtMost(this.#options.inlineLimit, changes);
     const next: H = {
       ...head,
       ...fields,
@@ -221,6 +221,15 @@ function outcomeOf({ version: now, recent }: Head, version: number, writer: stri
     'unavailable',
     'it is unknown whether the store made the change; check before you repeat it',
   );
+}
+
+/** Whether the changes have at most `limit` characters as JSON. Stops early: they can be a whole fleet. */
+function isAtMost(limit: number, changes: readonly Change[]): boolean {
+  let size = 0;
+  return changes.every((change) => {
+    size += JSON.stringify(change).length;
+    return size <= limit;
+  });
 }
 
 function stagedChanges(head: Head, changes: readonly Change[]): StagedChange[] {

@@ -2,8 +2,8 @@ import { HoldfastError } from '../../../errors.ts';
 
 /**
  * A command line for git. Every one is built in this file, from a fixed template that takes only object ids and names
- * of refs, each checked against a pattern, and the path of the desired-state folder. Texts of users and files are
- * passed on standard input, never on the command line.
+ * of refs, each checked against a pattern, and paths of files. Texts of users and files are passed on standard input,
+ * never on the command line.
  */
 export interface GitCommand {
   readonly args: readonly string[];
@@ -282,6 +282,24 @@ export const commands = {
   /** Moves index and work tree from one tree to another, and touches only paths that differ. */
   switchTree: (from: string, to: string) =>
     command('read-tree', '-u', '-m', '--end-of-options', objectId(from), objectId(to)),
+  /** Applies a patch to files and index, or to neither if any file is not exactly as in the index. */
+  applyPatch: (path: string) => command('apply', '--index', '--', path),
+  /**
+   * Prints lines of `<status> TAB <path>` for all entries of the index that are in conflict, or not as in a commit.
+   */
+  stagedChanges: (commit: string) =>
+    command(
+      'diff-index',
+      '--cached',
+      '--ita-invisible-in-index',
+      '--no-renames',
+      '--name-status',
+      '--end-of-options',
+      objectId(commit),
+      '--',
+    ),
+  /** Like `indexEntries`, but prints lines in which unusual paths are quoted. */
+  entryLines: (path: string) => command('ls-files', '-t', '--stage', '--', path === '' ? '.' : path),
   /** Lists files of the index that are missing on disk, except those that a sparse checkout leaves out. */
   deletedFiles: () => command('diff-files', '--diff-filter=D', '--name-only', '-z', '--ignore-submodules'),
   /** Lists files that differ from the index, including deleted ones. */

@@ -16,7 +16,7 @@ export interface Launcher {
   prepare(context: GitContext): void;
   /**
    * Like `runGit`, for a command without input; the text also contains what git printed to standard error.
-   * One command runs at a time.
+   * One command runs at a time. Contexts that differ only in `GIT_INDEX_FILE` share a shell.
    */
   run(context: GitContext, command: GitCommand): Promise<string>;
   close(): Promise<void>;
@@ -26,11 +26,14 @@ export interface Launcher {
 const IDLE_LIMIT = 30_000;
 
 /**
- * A POSIX script that uses only built-in commands of the shell. A request is a line with the number of arguments, and a
- * line for each argument. Requests of a manager that has died are not carried out.
+ * A POSIX script that uses only built-in commands of the shell. A request is a line with `GIT_INDEX_FILE`, which can be
+ * empty, a line with the number of arguments, and a line for each argument. Requests of a manager that has died are not
+ * carried out.
  */
 const SCRIPT = `
-while IFS= read -r count; do
+while IFS= read -r index && IFS= read -r count; do
+  unset GIT_INDEX_FILE
+  [ -z "$index" ] || export GIT_INDEX_FILE="$index"
   set --
   while [ "$count" -gt 0 ]; do
     IFS= read -r argument || exit 1
@@ -75,8 +78,9 @@ export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
     else void close();
   };
 
-  /** Returns a shell for this context. All commands of a shell run in the same folder and environment. */
-  const shellFor = (context: GitContext): Conversation => {
+  /** Returns a shell for this context. All commands of a shell run in the same folder, and nearly the same environment. */
+  const shellFor = ({ env, ...place }: GitContext): Conversation => {
+    const context = { ...place, env: { ...env, GIT_INDEX_FILE: '' } };
     const key = JSON.stringify(context);
     if (shell?.key !== key) {
       void close();
@@ -90,9 +94,10 @@ export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
   /** Resolves to null if the shell failed; nothing that it started is running any more then. */
   const ask = async (context: GitContext, command: GitCommand): Promise<CommandResult | null> => {
     const { args } = command;
+    const lines = [context.env['GIT_INDEX_FILE'] ?? '', args.length, ...args];
     running += 1;
     try {
-      return await shellFor(context).ask(`${args.length}\n${args.join('\n')}\n`, readResult);
+      return await shellFor(context).ask(`${lines.join('\n')}\n`, readResult);
     } catch (error) {
       // Until the shell has ended, a git that it started may still be running.
       await close();
@@ -104,7 +109,8 @@ export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
   };
 
   const run = async (context: GitContext, command: GitCommand): Promise<string> => {
-    const hasLineBreak = command.args.some((arg) => arg.includes('\n'));
+    const texts = [context.env['GIT_INDEX_FILE'] ?? '', ...command.args];
+    const hasLineBreak = texts.some((text) => text.includes('\n'));
     const result = hasLineBreak ? null : await ask(context, command);
     if (result === null) return runGit(context, command);
     const { text, code } = result;

@@ -50,7 +50,7 @@ export async function changeIndex(
   command: GitCommand,
   input = '',
 ): Promise<string> {
-  const index = `${repository.gitFolder}/index`;
+  const index = indexPath({ repository });
   const second = secondIndex(repository);
   await linkOrCopy(index, second);
   const context = indexContext(repository);
@@ -76,6 +76,11 @@ function isQuietlyLocked(error: unknown): boolean {
 /** Starts the process that will change the index, so that `changeIndex` need not wait for it. */
 export function prepareIndex({ repository, launcher }: Checkout): void {
   launcher.prepare(indexContext(repository));
+}
+
+/** Returns the path of the index of a checkout. */
+export function indexPath({ repository }: Pick<Checkout, 'repository'>): string {
+  return `${repository.gitFolder}/index`;
 }
 
 function secondIndex({ gitFolder }: Repository): string {

@@ -1,4 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { isLauncher } from '../process/launcher.ts';
 
 /**
@@ -19,7 +20,7 @@ export async function isGitWriting(folders: readonly string[]): Promise<boolean 
  * the index. Null if this machine cannot tell.
  */
 export async function hasOrphans(folders: readonly string[]): Promise<boolean | null> {
-  return anyOtherProcess((id) => isGitIn(id, folders, (command) => MOVERS.test(command)));
+  return anyOtherProcess((id) => isGitIn(id, folders, isMover));
 }
 
 /** Whether any process, this one included, has a file open; null if this machine cannot tell. */
@@ -65,6 +66,16 @@ function mayLock(command: string): boolean {
 /** Commands with which a manager moves index, work tree and branch; users seldom run them. */
 const MOVERS = /^(read-tree|update-ref|update-index|checkout-index)$/;
 
+/** Returns the path of the patches that a manager applies to a work tree with this git folder. */
+export function patchPath(gitFolder: string): string {
+  return `${gitFolder}/holdfast-patch`;
+}
+
+/** Whether a command moves index, work tree or branch for a manager. Users apply patches, too, but other ones. */
+function isMover(command: string, args: readonly string[]): boolean {
+  return MOVERS.test(command) || (command === 'apply' && args.some((arg) => arg === patchPath(dirname(arg))));
+}
+
 /** Whether the children of a process are ours: it is this process or its launcher. */
 async function isThisManager(id: number): Promise<boolean> {
   if (id === process.pid) return true;
@@ -92,13 +103,13 @@ async function argumentsOf(id: number | string): Promise<string[]> {
 async function isGitIn(
   id: string,
   folders: readonly string[],
-  matches: (command: string) => boolean,
+  matches: (command: string, args: readonly string[]) => boolean,
 ): Promise<boolean> {
   const status = await statusOf(id);
   if (!/^Name:\tgit/m.test(status) || /^State:\tZ/m.test(status)) return false;
   if (await isThisManager(parentIn(status))) return false;
-  const [, command = ''] = await argumentsOf(id);
-  if (!matches(command)) return false;
+  const [, command = '', ...args] = await argumentsOf(id);
+  if (!matches(command, args)) return false;
   const cwd = await readlink(`/proc/${id}/cwd`).catch((error: NodeJS.ErrnoException) =>
     error.code === 'EACCES' ? null : '',
   );

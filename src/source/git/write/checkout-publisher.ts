@@ -14,6 +14,7 @@ import { type Move, moveBranch, type Undone, undoNoted } from './move-branch.ts'
 import { openRefMover } from './ref-mover.ts';
 import { isObjectMissing, movedOn, publishError } from './refusals.ts';
 import { openSwitchNotes } from './switch-note.ts';
+import { createTreeSwitcher, type TreeSwitcher } from './tree-switcher.ts';
 
 /** How many descriptors a write and its undoing need at most, with some to spare. */
 const NEEDED_DESCRIPTORS = 24;
@@ -42,6 +43,7 @@ export function createCheckoutPublisher(
   const { prefix } = repository;
   const refs = openRefMover(repository);
   const notes = openSwitchNotes(repository);
+  const trees = createTreeSwitcher();
   const baseOnDisk = createBaseOnDisk(repository);
 
   const attempt: Publisher['publish'] = async (base, drafts, onMade) => {
@@ -57,14 +59,14 @@ export function createCheckoutPublisher(
       refs.prepare();
       const [commits, { safeCheckout, ...prepared }] = await settleAll(
         writer.write(base.revision, drafts),
-        prepareMove(checkout, branch, base.revision, drafts),
+        prepareMove(checkout, trees, branch, base.revision, drafts),
         baseOnDisk.sync(base.revision),
       );
       faults.pass('commit-written');
       onMade?.(commits);
       const full = paths.map((path) => posix.join(prefix, path));
-      const from = base.revision;
-      await moveBranch(safeCheckout, { notes, refs }, { branch, from, commits, paths: full, ...prepared });
+      const move = { branch, from: base.revision, commits, paths: full, ...prepared };
+      await moveBranch(safeCheckout, { notes, refs, trees }, move);
       baseOnDisk.markSynced(commits.at(-1) as string);
       return commits;
     } catch (error) {
@@ -110,18 +112,23 @@ async function settleAll<T extends readonly unknown[]>(
  */
 async function prepareMove(
   checkout: Checkout,
+  trees: TreeSwitcher,
   branch: string,
   base: string | null,
   drafts: readonly CommitDraft[],
-): Promise<{ safeCheckout: Checkout } & Pick<Move, 'isCheckedOut' | 'written'>> {
+): Promise<{ safeCheckout: Checkout } & Pick<Move, 'isCheckedOut' | 'written' | 'clean'>> {
   const repository = await withoutPrograms(checkout.repository);
   const safeCheckout = { ...checkout, repository };
   prepareIndex(safeCheckout);
   const isCheckedOut = (await currentBranch(repository)) === branch;
   if (!isCheckedOut) await refuseOtherHolder(repository, branch);
-  // Someone can still check the branch out, so this is also needed if it is not.
-  const written = await writtenFiles(safeCheckout, base, lastEdits(drafts));
-  return { safeCheckout, isCheckedOut, written };
+  const edits = lastEdits(drafts);
+  const [written, clean] = await settleAll(
+    // Someone can still check the branch out, so this is also needed if it is not.
+    writtenFiles(safeCheckout, base, edits),
+    isCheckedOut && base !== null ? trees.prepare(safeCheckout, base, edits) : Promise.resolve(null),
+  );
+  return { safeCheckout, isCheckedOut, written, clean };
 }
 
 /** Rejects as `moved-on` if the holder is this very work tree, which has just been switched to the branch. */

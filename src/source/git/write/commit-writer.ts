@@ -179,7 +179,7 @@ export function fastImportData(text: string): string {
 }
 
 /** Quotes a path in git's C style; it can contain any byte but NUL. */
-function quote(path: string): string {
+export function quote(path: string): string {
   const escaped = path.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\n');
   return `"${escaped}"`;
 }

@@ -7,10 +7,11 @@ import { branchTip, currentBranch } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 import { type Checkout, type HeldCheckout, withIndexLock } from '../work-tree/held-index.ts';
-import { FILE_CONCURRENCY, refuseDirtyFiles, switchTree, type WrittenFiles } from '../work-tree/work-tree.ts';
+import { FILE_CONCURRENCY, refuseDirtyFiles, type WrittenFiles } from '../work-tree/work-tree.ts';
 import type { RefMover } from './ref-mover.ts';
 import { isRefusal, movedOn } from './refusals.ts';
 import { fileMark, NO_FILE, type SwitchNote, type SwitchNotes } from './switch-note.ts';
+import type { CleanIndex, TreeSwitcher } from './tree-switcher.ts';
 import { undoSwitch } from './undo-switch.ts';
 
 /** An unfinished write that was undone; its `commit` is not published. */
@@ -22,6 +23,7 @@ export interface Undone {
 export interface MoveTools {
   notes: SwitchNotes;
   refs: RefMover;
+  trees: TreeSwitcher;
 }
 
 /** A move of the branch to the last of `commits`; if the branch is checked out, index and work tree move with it. */
@@ -34,6 +36,8 @@ export interface Move {
   paths: string[];
   isCheckedOut: boolean;
   written: WrittenFiles;
+  /** Null if only git can tell whether the index has uncommitted work. */
+  clean: CleanIndex | null;
 }
 
 /**
@@ -77,11 +81,12 @@ export async function moveBranch(checkout: Checkout, tools: MoveTools, move: Mov
   faults.pass('publish-done');
 }
 
-async function switchCheckout(held: HeldCheckout, { notes }: MoveTools, move: Move): Promise<void> {
+async function switchCheckout(held: HeldCheckout, tools: MoveTools, move: Move): Promise<void> {
   const { repository } = held;
+  const { notes } = tools;
   if (await hasHeadMoved(repository, move)) throw movedOn();
   if (!move.isCheckedOut) return;
-  const failure = await switchOrUndo(held, notes, move).then(
+  const failure = await switchOrUndo(held, tools, move).then(
     () => null,
     (error: unknown) => error,
   );
@@ -128,11 +133,11 @@ async function finishMove(held: HeldCheckout, tools: MoveTools, move: Move): Pro
 }
 
 /** Brings index and files to what is checked out now, after someone switched to the branch or away from it. */
-async function followHead(held: HeldCheckout, { notes, refs }: MoveTools, move: Move): Promise<void> {
+async function followHead(held: HeldCheckout, { notes, refs, trees }: MoveTools, move: Move): Promise<void> {
   // Someone switched away: the switched files do not belong to what is checked out now.
   if (move.isCheckedOut) return void (await undoNoted(held, notes));
   try {
-    await switchAndSync(held, move, await noteSwitch(held, notes, move));
+    await switchAndSync(held, trees, move, await noteSwitch(held, notes, move));
   } catch (error) {
     // Uncommitted work is in the way. Without the write, it is as if they had switched a moment earlier.
     const before = move.from ?? nullIdLike(tipAfter(move));
@@ -167,10 +172,10 @@ function tipAfter({ commits }: Move): string {
   return commits.at(-1) as string;
 }
 
-async function switchOrUndo(held: HeldCheckout, notes: SwitchNotes, move: Move): Promise<void> {
+async function switchOrUndo(held: HeldCheckout, { notes, trees }: MoveTools, move: Move): Promise<void> {
   const before = await noteSwitch(held, notes, move);
   try {
-    await switchAndSync(held, move, before);
+    await switchAndSync(held, trees, move, before);
   } catch (error) {
     await undoFailed(held, notes, error);
     throw error;
@@ -195,10 +200,17 @@ async function noteSwitch(held: HeldCheckout, notes: SwitchNotes, move: Move): P
 
 type FileMarks = SwitchNote['files'];
 
-async function switchAndSync(held: HeldCheckout, move: Move, before: FileMarks): Promise<void> {
+async function switchAndSync(
+  held: HeldCheckout,
+  trees: TreeSwitcher,
+  move: Move,
+  before: FileMarks,
+): Promise<void> {
   const { context, gitFolder } = held.repository;
   const existed = (path: string): boolean => before[path] !== NO_FILE;
-  await switchTree(held, move.from ?? emptyTreeIdLike(tipAfter(move)), tipAfter(move));
+  const to = tipAfter(move);
+  const from = move.from ?? emptyTreeIdLike(to);
+  await trees.switch(held, { clean: move.clean, from, to, files: before });
   // git syncs no file of a work tree, and a file that a loss of power emptied would look like uncommitted work.
   await Promise.all([syncChanged(context.folder, move.paths, existed), syncFolder(gitFolder)]);
 }

@@ -12,6 +12,9 @@ const UNMERGED = /resolve your current index first/;
 /** git's messages for uncommitted work in the way. */
 const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
 
+/** git's messages for a file that has changed while a patch was about to replace it. The patch may have been applied. */
+const CHANGED = /does not match (index|the current contents)|does not exist in index/;
+
 /** git's other messages when it cannot switch a checkout to a commit, with our error kind and message for each. */
 const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
   [
@@ -51,7 +54,7 @@ export function publishError(error: unknown, paths: string[], prefix: string): H
   const text = stderrOf(error);
   if (isRefMismatch(error)) return movedOn(error);
   const named = namedPaths(text, paths, prefix);
-  if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
+  if (DIRTY.test(text) || CHANGED.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {
     const message =
       'the index of the checkout has conflicts (of a merge, cherry-pick, revert or stash); resolve and stage them, or abort what left them';

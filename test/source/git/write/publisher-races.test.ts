@@ -181,8 +181,9 @@ function switchToMain(repository: TestRepository) {
   return faultsAt('tree-switched', () => gitNow(repository, 'symbolic-ref', 'HEAD', 'refs/heads/main'));
 }
 
-/** One `read-tree` succeeds but exits with an error; later ones work. */
-const FAILS_ONCE = '[ "$1" != read-tree ] || ! rm .git/fails 2>/dev/null || { git "$@"; exit 1; }';
+/** The first command that changes index and files succeeds but exits with an error; later ones work. */
+const FAILS_ONCE =
+  '{ [ "$1" != read-tree ] && [ "$1" != apply ]; } || ! rm .git/fails 2>/dev/null || { git "$@"; exit 1; }';
 
 /** A source whose git runs these lines of shell first. */
 async function sourceWithGit(repository: TestRepository, lines: string): Promise<CheckoutSource> {

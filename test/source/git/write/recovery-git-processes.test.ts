@@ -52,8 +52,8 @@ describe('a git that outlives its manager', () => {
 });
 
 describe('a git that is killed during a write', () => {
-  /** While `.git/brittle` exists, `read-tree` is killed after it has begun to write a file. */
-  const BRITTLE = `if [ "$1" = read-tree ] && [ -e .git/brittle ]; then
+  /** While `.git/brittle` exists, the command that changes the files is killed after it has begun to write one. */
+  const BRITTLE = `if [ -e .git/brittle ] && { [ "$1" = read-tree ] || [ "$1" = apply ]; }; then
     rm ds/apps/web.yaml
     printf 'a: we' > ds/apps/web.yaml
     : > .git/index.lock

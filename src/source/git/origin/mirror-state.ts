@@ -1,6 +1,7 @@
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError, messageOf } from '../../../errors.ts';
-import { commands, type ObjectFormat, trackingRef } from '../process/commands.ts';
+import { commands, trackingRef } from '../process/commands.ts';
+import type { ObjectFormat } from '../process/object-ids.ts';
 import { GitFailure } from '../process/run.ts';
 import { MAX_OUTPUT, TransferEnded, type Transfers } from '../process/transfer.ts';
 import { noSuchBranch } from '../repository/missing-branch.ts';

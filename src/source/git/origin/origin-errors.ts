@@ -1,7 +1,7 @@
 import { descriptorAdvice, HoldfastError, SHUTTING_DOWN } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
-import type { ObjectFormat } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
+import type { ObjectFormat } from '../process/object-ids.ts';
 import { stderrOf } from '../process/run.ts';
 import { TransferEnded } from '../process/transfer.ts';
 import { TOKEN_FILE_UNREADABLE } from './access.ts';

@@ -1,5 +1,6 @@
 import { HoldfastError, isShutdownError, kindOf } from '../../../errors.ts';
-import { commands, NO_BRANCH, type ObjectFormat } from '../process/commands.ts';
+import { commands, NO_BRANCH } from '../process/commands.ts';
+import type { ObjectFormat } from '../process/object-ids.ts';
 import { GitFailure, redact, stderrOf } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 import { shortName } from '../repository/refs.ts';

@@ -1,15 +1,15 @@
 import { HoldfastError } from '../../../errors.ts';
+import { objectId } from './object-ids.ts';
 
 /**
  * A command line for git. Every one is built in this file, from a fixed template that takes only object ids and names
- * of refs, each checked against a pattern, and paths of files. Texts of users and files are passed on standard input,
- * never on the command line.
+ * of refs, each checked against a pattern, the path of the desired-state folder, and that of a patch. Texts of users and
+ * files are passed on standard input or in a patch, never on the command line.
  */
 export interface GitCommand {
   readonly args: readonly string[];
 }
 
-const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const REF =
   /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^ ~^:?*[\\\p{Cc}./][^ ~^:?*[\\\p{Cc}]*(?<![./])$/su;
 
@@ -88,32 +88,8 @@ function aliasesOf(ref: string): string[] {
   ];
 }
 
-/** The hash that a repository makes ids with: they have 40 hexadecimal digits, or 64. */
-export type ObjectFormat = 'sha1' | 'sha256';
-
 function command(...args: string[]): GitCommand {
   return { args };
-}
-
-/** Returns the text if it is a full object id; otherwise throws an `internal` error. */
-export function objectId(text: string): string {
-  if (OBJECT_ID.test(text)) return text;
-  throw new HoldfastError('internal', 'not an object id');
-}
-
-/** Returns the id of all zeros, which stands for no object, in the same length as the given id. */
-export function nullIdLike(id: string): string {
-  return '0'.repeat(id.length);
-}
-
-const EMPTY_TREES: readonly string[] = [
-  '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
-  '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
-];
-
-/** Returns the id of the empty tree, in the same length as the given id. */
-export function emptyTreeIdLike(id: string): string {
-  return EMPTY_TREES.find((tree) => tree.length === objectId(id).length) as string;
 }
 
 /** Returns the text if it is the full name of a branch or of a ref of ours; otherwise throws an `invalid` error. */

@@ -78,7 +78,7 @@ export function createLauncher(idleLimit = IDLE_LIMIT): Launcher {
     else void close();
   };
 
-  /** Returns a shell for this context. All commands of a shell run in the same folder, and nearly the same environment. */
+  /** Returns a shell for this context. The commands of a shell share the folder, and all but the index of the environment. */
   const shellFor = ({ env, ...place }: GitContext): Conversation => {
     const context = { ...place, env: { ...env, GIT_INDEX_FILE: '' } };
     const key = JSON.stringify(context);

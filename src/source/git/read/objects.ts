@@ -1,7 +1,8 @@
 import type { BlobContent } from '../../../desired/entry.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { commands, objectId } from '../process/commands.ts';
+import { commands } from '../process/commands.ts';
 import { type AnswerReader, Conversation, wasKilledByOthers } from '../process/conversation.ts';
+import { objectId } from '../process/object-ids.ts';
 import type { GitContext } from '../process/run.ts';
 
 const NEWLINE = 0x0a;

@@ -1,8 +1,9 @@
 import type { TreeEntry } from '../../../desired/entry.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitInfo, Head, Reader, TreeChange } from '../../source.ts';
-import { commands, objectId } from '../process/commands.ts';
+import { commands } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
+import { objectId } from '../process/object-ids.ts';
 import { askGit, GitFailure, MAX_OUTPUT, runGit } from '../process/run.ts';
 import type { Followed } from '../repository/followed.ts';
 import { unreadableCommit } from '../repository/refs.ts';

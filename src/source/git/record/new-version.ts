@@ -1,7 +1,8 @@
 import { HoldfastError } from '../../../errors.ts';
 import type { SectionDraft } from '../../source.ts';
-import { commands, objectId } from '../process/commands.ts';
+import { commands } from '../process/commands.ts';
 import { COMMITTER } from '../process/environment.ts';
+import { objectId } from '../process/object-ids.ts';
 import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { fastImportData } from '../write/commit-writer.ts';

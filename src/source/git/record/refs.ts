@@ -1,4 +1,5 @@
-import { commands, nullIdLike, refName } from '../process/commands.ts';
+import { commands, refName } from '../process/commands.ts';
+import { nullIdLike } from '../process/object-ids.ts';
 import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';

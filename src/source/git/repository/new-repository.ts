@@ -3,7 +3,8 @@ import { exists } from '../../../disk/exists.ts';
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
-import { commands, emptyTreeIdLike } from '../process/commands.ts';
+import { commands } from '../process/commands.ts';
+import { emptyTreeIdLike } from '../process/object-ids.ts';
 import { type GitContext, runGit } from '../process/run.ts';
 import { contextOf, findRepository, type Machine, type Repository } from './repository.ts';
 

@@ -1,7 +1,8 @@
 import { lstat, readFile } from 'node:fs/promises';
 import { readIfExists, readSmallFile } from '../../../disk/read.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { commands, type GitCommand, objectId } from '../process/commands.ts';
+import { commands, type GitCommand } from '../process/commands.ts';
+import { objectId } from '../process/object-ids.ts';
 import { askGit, runGit, stderrOf } from '../process/run.ts';
 import type { Repository } from './repository.ts';
 

@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename } from 'node:path';
 import { isLauncher } from '../process/launcher.ts';
 
 /**
@@ -66,14 +66,16 @@ function mayLock(command: string): boolean {
 /** Commands with which a manager moves index, work tree and branch; users seldom run them. */
 const MOVERS = /^(read-tree|update-ref|update-index|checkout-index)$/;
 
+const PATCH = 'holdfast-patch';
+
 /** Returns the path of the patches that a manager applies to a work tree with this git folder. */
 export function patchPath(gitFolder: string): string {
-  return `${gitFolder}/holdfast-patch`;
+  return `${gitFolder}/${PATCH}`;
 }
 
 /** Whether a command moves index, work tree or branch for a manager. Users apply patches, too, but other ones. */
 function isMover(command: string, args: readonly string[]): boolean {
-  return MOVERS.test(command) || (command === 'apply' && args.some((arg) => arg === patchPath(dirname(arg))));
+  return MOVERS.test(command) || (command === 'apply' && args.some((arg) => basename(arg) === PATCH));
 }
 
 /** Whether the children of a process are ours: it is this process or its launcher. */

@@ -1,7 +1,7 @@
 import { mapConcurrently } from '../../../async/concurrency.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
-import { emptyTreeIdLike, nullIdLike } from '../process/commands.ts';
+import { emptyTreeIdLike, nullIdLike } from '../process/object-ids.ts';
 import { withoutPrograms } from '../repository/programs.ts';
 import { branchTip, currentBranch } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';

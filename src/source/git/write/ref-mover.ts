@@ -1,5 +1,6 @@
-import { commands, nullIdLike, objectId, refName } from '../process/commands.ts';
+import { commands, refName } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
+import { nullIdLike, objectId } from '../process/object-ids.ts';
 import { GitFailure } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 

@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { mapConcurrently } from '../../../async/concurrency.ts';
 import type { FileEdit } from '../../source.ts';
 import { commands } from '../process/commands.ts';
+import { blobIdLike } from '../process/object-ids.ts';
 import { GitFailure } from '../process/run.ts';
 import { type Checkout, changeIndex, type HeldCheckout, indexPath } from '../work-tree/held-index.ts';
 import { patchPath } from '../work-tree/holders.ts';
@@ -104,16 +104,10 @@ async function patchFor(
     const old = text === null ? null : await objects.info(`${base}:${full}`);
     if (text === null || old?.type !== 'blob') return null;
     const names = [quote(`a/${full}`), quote(`b/${full}`)].join(' ');
-    const ids = `${old.id}..${blobId(text, old.id.length)}`;
+    const ids = `${old.id}..${blobIdLike(old.id, text)}`;
     return `diff --git ${names}\nindex ${ids} 100644\nBinary files differ\n`;
   });
   return changes.length === 0 || changes.includes(null) ? null : changes.join('');
-}
-
-/** Returns the id that git gives to a text, with so many digits. */
-function blobId(text: string, digits: number): string {
-  const object = `blob ${Buffer.byteLength(text)}\0${text}`;
-  return hash(digits === 40 ? 'sha1' : 'sha256', object, 'hex');
 }
 
 /**

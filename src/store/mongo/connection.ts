@@ -40,6 +40,8 @@ const LIMITS: MongoClientOptions = {
   waitQueueTimeoutMS: 5000,
   heartbeatFrequencyMS: 1000,
   maxPoolSize: 20,
+  // Otherwise a URI could demand more connections than the maximum, and every call would fail.
+  minPoolSize: 0,
 };
 
 /** Set here, so that the URI cannot weaken it: an acknowledged write survives the loss of a minority of the members. */

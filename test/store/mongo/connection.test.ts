@@ -51,3 +51,24 @@ it.skipIf(SERVER.isMissing)(
   },
   SERVER.limits.timeout,
 );
+
+it.skipIf(SERVER.isMissing)(
+  'a connection uses its own limits where the address sets others that contradict them',
+  async () => {
+    const proxy = await MongoProxy.start(SERVER.uri);
+    const connection = new Connection({
+      place: 'MONGODB_URI',
+      uri: `${proxy.uri}&minPoolSize=30&maxPoolSize=40`,
+      database: newDatabase(),
+      prepare: () => Promise.resolve(),
+      onServer: () => undefined,
+    });
+    try {
+      expect(await connection.run((db) => db.command({ ping: 1 }))).toMatchObject({ ok: 1 });
+    } finally {
+      await connection.close();
+      await proxy.stop();
+    }
+  },
+  SERVER.limits.timeout,
+);

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type MongoClient, ObjectId } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../../src/config.ts';
@@ -79,12 +79,15 @@ describe.skipIf(SERVER.isMissing)('store copy with MongoDB', SERVER.limits, () =
       reports: { rows: REPORTS, alreadyCopied: 0 },
     });
     expect(progress).toContain(`reports ${REPORTS}`);
+    expect(existsSync(resolve(SERVER.uri))).toBe(false);
     const copy = await openDatabase(database);
     expect(await everything(copy)).toEqual(before.all);
     expect(await allReports(copy)).toEqual(before.reports);
     await copy.close();
     const back = join(folder, 'back');
-    expect(await copyStore(configOf({ MONGODB_URI: SERVER.uri }), back, () => undefined)).toEqual(copied);
+    // The data folder of a manager on MongoDB has no store.
+    const env = { MONGODB_URI: SERVER.uri, DATA_DIR: join(folder, 'none') };
+    expect(await copyStore(configOf(env), back, () => undefined)).toEqual(copied);
     const backAgain = await openAt(join(back, 'store.sqlite'));
     expect(await everything(backAgain)).toEqual(before.all);
     expect(await allReports(backAgain)).toEqual(before.reports);
@@ -95,6 +98,7 @@ describe.skipIf(SERVER.isMissing)('store copy with MongoDB', SERVER.limits, () =
     await copyStore(configOf({}), SERVER.uri, () => undefined);
     const copy = await openDatabase(database);
     expect((await copy.restartApp('web', CONTEXT))?.value.appId).toBe(5);
+    expect((await copy.app('web')).value?.appId).toBe(5);
     const [newest, older] = await copy.operations(null, 2);
     expect(newest!.id).toBeGreaterThan(older!.id);
     await copy.insertReports([REPORT], AT - 1_000_000);

@@ -101,7 +101,8 @@ describe('an error while a connection is opened', () => {
     ['open', 'ENOENT', 'invalid', '--to names a file that cannot be read (ENOENT)'],
     ['read', 'EISDIR', 'invalid', '--to names a file that cannot be read (EISDIR)'],
   ])('of the system, by %s (%s), is %s: %s', (syscall, code, kind, message) => {
-    expect(openError(systemError(code, syscall), '--to')).toMatchObject({ kind, message });
+    const details = kind === 'unavailable' ? { code } : {};
+    expect(openError(systemError(code, syscall), '--to')).toMatchObject({ kind, message, details });
   });
 
   it('of another system call is not known', () => {

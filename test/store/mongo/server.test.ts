@@ -161,9 +161,9 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
     }
 
     it('are listed unchanged among those that came through the API, by the time of their ids', async () => {
-      await insertAsReporter(AT - 60_000, theirs);
       await opened.store.insertReports([{ ...theirs, updated: true }], AT);
       await insertAsReporter(AT + 60_000, { ...theirs, hostname: 'h2' });
+      await insertAsReporter(AT - 60_000, theirs);
       const { value } = await opened.store.reports({ pageSize: 10 });
       expect(value.data.map(({ report }) => report)).toEqual([
         theirs,

@@ -68,7 +68,7 @@ export async function makeFolder(folder: string): Promise<string | null> {
   try {
     return await make();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(folder) === folder) throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   const topmost = await makeFolder(dirname(folder));
   return (await make()) === null ? topmost : (topmost ?? folder);

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { openDataFolder } from '../../../src/service/open/data-folder.ts';
+import { makeFolder, openDataFolder } from '../../../src/service/open/data-folder.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { testRepository } from '../../support/git.ts';
 import { SMALL_FLEET, startManager } from '../../support/manager.ts';
@@ -31,6 +31,16 @@ describe('openDataFolder', () => {
     const { folder, log } = await openWithLog(join(top, 'a/b'));
     expect([await modeOf(folder), await modeOf(join(top, 'a')), log]).toEqual([0o700, 0o700, []]);
     expect(await readFile(join(folder, '.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  it('gives a new folder its mode whatever the umask is', async () => {
+    const top = await temporaryFolder();
+    const umask = process.umask(0o277);
+    try {
+      expect(await modeOf((await openWithLog(join(top, 'data'))).folder)).toBe(0o700);
+    } finally {
+      process.umask(umask);
+    }
   });
 
   it.each([
@@ -87,6 +97,15 @@ describe('openDataFolder', () => {
       kind: 'unavailable',
       message: expect.stringMatching(new RegExp(`^DATA_DIR cannot be used: ${folder} .*${reason}`)),
     });
+  });
+});
+
+describe('makeFolder', () => {
+  it('resolves to the topmost folder that it created, from which on the names must be synced', async () => {
+    const top = await temporaryFolder();
+    expect(await makeFolder(join(top, 'a/b/c'))).toBe(join(top, 'a'));
+    expect(await makeFolder(join(top, 'a/b/d'))).toBe(join(top, 'a/b/d'));
+    expect(await makeFolder(join(top, 'a/b'))).toBeNull();
   });
 });
 

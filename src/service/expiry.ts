@@ -19,7 +19,15 @@ export function startReportExpiry(
 ): () => void {
   let lastReason: string | null = null;
   let isSweeping = false;
+  let isStopped = false;
 
+  const logFailure = (error: unknown): void => {
+    // The store was closed during the sweep.
+    if (isStopped) return;
+    const reason = messageOf(error);
+    if (reason !== lastReason) logger.warn({ reason, err: error }, 'reports could not be expired');
+    lastReason = reason;
+  };
   const sweep = async (): Promise<void> => {
     // A sweep of millions of reports outlasts the interval, and other writes wait for every sweep that runs.
     if (isSweeping) return;
@@ -30,9 +38,7 @@ export function startReportExpiry(
       if (lastReason !== null) logger.info({ after: lastReason }, 'reports are expired again');
       lastReason = null;
     } catch (error) {
-      const reason = messageOf(error);
-      if (reason !== lastReason) logger.warn({ reason, err: error }, 'reports could not be expired');
-      lastReason = reason;
+      logFailure(error);
     } finally {
       isSweeping = false;
     }
@@ -40,5 +46,8 @@ export function startReportExpiry(
   const interval = Math.max(SHORTEST_INTERVAL, Math.min(LONGEST_INTERVAL, lifetime / 10));
   const timer = setInterval(() => void sweep(), interval).unref();
   void sweep();
-  return () => clearInterval(timer);
+  return () => {
+    isStopped = true;
+    clearInterval(timer);
+  };
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
@@ -69,6 +70,28 @@ describe('startReportExpiry', () => {
       { level: 30, msg: 'reports are expired again', after: 'the disk is gone' },
     ]);
     stop();
+  });
+
+  it('logs no failure of a sweep that the end of the manager cuts short', async () => {
+    const store = await emptyStore();
+    const now = Date.now();
+    await store.insertReports(Array(3000).fill(report), now - 120_000);
+    const lines: string[] = [];
+    const sweeps: Promise<number>[] = [];
+    const observed = wrap(store, {
+      expireReports: (before) => {
+        const sweep = store.expireReports(before);
+        sweeps.push(sweep);
+        return sweep;
+      },
+    });
+    const logger = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
+    const stop = startReportExpiry(observed, 60_000, () => now, logger);
+    stop();
+    await store.close();
+    await expect(sweeps[0]).rejects.toThrow('the store is closed');
+    await setImmediate();
+    expect(lines).toEqual([]);
   });
 
   it('starts no sweep while one is running', async () => {

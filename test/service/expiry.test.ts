@@ -48,6 +48,7 @@ describe('startReportExpiry', () => {
       'the disk is gone',
       null,
       null,
+      'the disk is full',
     ];
     let sweeps = 0;
     const failing = wrap(store, {
@@ -63,11 +64,12 @@ describe('startReportExpiry', () => {
       await vi.advanceTimersByTimeAsync(60_000);
       await expect.poll(() => sweeps).toBe(minute + 1);
     }
-    await expect.poll(() => lines.length).toBe(3);
+    await expect.poll(() => lines.length).toBe(4);
     expect(lines).toMatchObject([
       { level: 40, msg: 'reports could not be expired', reason: 'the disk is full' },
       { level: 40, msg: 'reports could not be expired', reason: 'the disk is gone' },
       { level: 30, msg: 'reports are expired again', after: 'the disk is gone' },
+      { level: 40, msg: 'reports could not be expired', reason: 'the disk is full' },
     ]);
     stop();
   });

@@ -212,7 +212,7 @@ describe('DocumentLease', () => {
     expect(second.holder()).toEqual({ name: 'm0', isThisOne: false });
   });
 
-  it('reports the holder of the last read during the next read, and none once that read has failed', async () => {
+  it('reports the holder of the last read during the next read, and none from a failed read until the next good one', async () => {
     const reads: (() => Promise<LeaseDocument>)[] = [];
     const holder = { id: 'other', name: 'm1', interval: INTERVAL };
     const documents = {
@@ -235,9 +235,12 @@ describe('DocumentLease', () => {
     fail(new Error('the database is away'));
     await read;
     expect(lease.holder()).toBeNull();
+    reads.push(() => Promise.resolve({ _id: 'poll', version: 1, holder }));
+    await lease.shouldPoll();
+    expect(lease.holder()).toEqual({ name: 'm1', isThisOne: false });
   });
 
-  it('can be taken after three intervals without a renewal, and not before', async () => {
+  it('can be taken after three intervals without a renewal, and not before; then only the new holder can give it up', async () => {
     const { first, second, wait } = twoLeases();
     await first.renew();
     expect(await second.shouldPoll()).toBe(false);
@@ -250,6 +253,8 @@ describe('DocumentLease', () => {
     wait(1);
     expect(await second.shouldPoll()).toBe(true);
     await second.renew();
+    expect(await first.shouldPoll()).toBe(false);
+    await first.release();
     expect(await first.shouldPoll()).toBe(false);
   });
 
@@ -273,5 +278,25 @@ describe('DocumentLease', () => {
     await first.release();
     expect(await second.shouldPoll()).toBe(true);
     expect(second.holder()).toBeNull();
+  });
+
+  it('is given up in at most three attempts, and with none by a manager that cannot hold it', async () => {
+    let reads = 0;
+    const documents = {
+      readLease: () => {
+        reads += 1;
+        return Promise.resolve<LeaseDocument>({ _id: 'poll', version: reads, holder });
+      },
+      swapLease: () => Promise.resolve(false),
+    };
+    const lease = new DocumentLease({ documents, id: 'a', name: 'm0', interval: INTERVAL, elapsed: () => 0 });
+    let holder: LeaseDocument['holder'] = { id: 'b', name: 'm1', interval: INTERVAL };
+    await lease.shouldPoll();
+    await lease.release();
+    expect(reads).toBe(1);
+    holder = { id: 'a', name: 'm0', interval: INTERVAL };
+    await lease.shouldPoll();
+    await lease.release();
+    expect(reads).toBe(5);
   });
 });

@@ -93,7 +93,7 @@ describe('createPassLog', () => {
     const problem = { file: 'apps/a.yaml', line: 1, column: 2, code: 'field-unknown', message: 'm' } as const;
     const oneProblem = { problems: [{ ...problem, severity: 'error' as const, since: 0 }] };
     expect(await log(unchanged, oneProblem)).toMatchObject([
-      { file: 'apps/a.yaml', line: 1, column: 2, problem: 'm' },
+      { level: 50, file: 'apps/a.yaml', line: 1, column: 2, code: 'field-unknown', problem: 'm' },
     ]);
     expect(await log(unchanged, oneProblem)).toEqual([]);
     expect(await log(unchanged, noProblem)).toMatchObject([
@@ -150,6 +150,54 @@ describe('createPassLog', () => {
     expect(refused).toMatchObject([{ msg: 'pass failed', retryAt: null }]);
   });
 
+  it('logs a warning of the desired state as a warning, and once if it is listed twice', async () => {
+    const place = { file: 'other/a.txt', line: 1, column: 1, code: 'file-unexpected' as const };
+    const warning = { ...place, message: 'm', severity: 'warning' as const, since: 0 };
+    const lines = await passLog().log(passOf(FLEET, FLEET), { problems: [warning, { ...warning, line: 2 }] });
+    expect(lines).toMatchObject([{ level: 40, line: 1 }]);
+  });
+
+  it('logs once that origin cannot be used, for which other reason, and that it works again', async () => {
+    const { log } = passLog();
+    const unchanged = passOf(FLEET, FLEET);
+    const away = (message: string): Partial<Status> => {
+      const error = { kind: 'unavailable' as const, message, since: 0, failures: 1, retryAt: 1 };
+      return { origin: { reachedAt: null, error, cause: null } };
+    };
+    const works = { origin: { reachedAt: 1, error: null, cause: null } };
+    expect(await log(unchanged, works)).toEqual([]);
+    expect(await log(unchanged, away('no route'))).toMatchObject([{ level: 50, reason: 'no route' }]);
+    expect(await log(unchanged, away('no route'))).toEqual([]);
+    expect(await log(unchanged, away('no key'))).toMatchObject([{ level: 50, reason: 'no key' }]);
+    expect(await log(unchanged, works)).toMatchObject([
+      { level: 30, msg: 'origin works again', after: 'no key' },
+    ]);
+    expect(await log(unchanged, works)).toEqual([]);
+  });
+
+  it('logs which manager polls origin whenever that changes', async () => {
+    const { log } = passLog();
+    const unchanged = passOf(FLEET, FLEET);
+    const polling = (by: string | null, isOurs: boolean) => ({ polling: { by, isOurs } });
+    expect(await log(unchanged, polling('a/1', true))).toMatchObject([
+      { msg: 'this manager polls origin', by: 'a/1' },
+    ]);
+    expect(await log(unchanged, polling('a/1', true))).toEqual([]);
+    expect(await log(unchanged, polling(null, false))).toEqual([]);
+    expect(await log(unchanged, polling('b/2', false))).toMatchObject([
+      { msg: 'another manager polls origin', by: 'b/2' },
+    ]);
+  });
+
+  it('logs that another manager has changed the store', async () => {
+    const pass = passOf(FLEET, FLEET);
+    if (!pass.ok) throw new Error('not a pass');
+    const changedElsewhere = ['app/web'];
+    expect(await passLog().log({ ok: true, report: { ...pass.report, changedElsewhere } })).toMatchObject([
+      { level: 30, msg: 'another manager has changed the store; following it', revision: REVISION },
+    ]);
+  });
+
   it('logs a rewritten history, and a seeding: as a warning if a store was lost', async () => {
     const pass = passOf(FLEET, FLEET);
     if (!pass.ok) throw new Error('not a pass');
@@ -171,5 +219,7 @@ describe('createPassLog', () => {
     ]);
     const afterLoss = { ...pass.report, seeding: { ...seeding, record: 'used' as const } };
     expect(await passLog().log({ ok: true, report: afterLoss })).toMatchObject([{ level: 40 }]);
+    const ofNothing = { ...pass.report, seeding: { ...seeding, names: 0 } };
+    expect(await passLog().log({ ok: true, report: ofNothing })).toEqual([]);
   });
 });

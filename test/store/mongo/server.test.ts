@@ -1,6 +1,7 @@
 import { type Collection, ObjectId } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SCHEMA_VERSION } from '../../../src/store/mongo/schema.ts';
+import { describeServer } from '../../../src/store/mongo/server-info.ts';
 import { AT, app, appId, appStep, CONTEXT, group, groupStep, pass } from '../contract/support.ts';
 import {
   dropDatabase,
@@ -11,6 +12,13 @@ import {
   SERVER,
   withClient,
 } from './test-database.ts';
+
+/** What the stand-ins report of themselves; see `scripts/test-mongo.ts`. */
+const STAND_INS: Readonly<Record<string, object>> = {
+  ferretdb: { product: 'FerretDB', version: expect.stringMatching(/^v?1\.\d+/) },
+  java: { product: 'an unknown product', version: '5.0.0' },
+};
+const STAND_IN = STAND_INS[process.env['HOLDFAST_TEST_STAND_IN'] ?? ''];
 
 interface Row {
   _id: string;
@@ -29,6 +37,20 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
     opened = await openInNewDatabase();
   });
   afterEach(() => opened.cleanup());
+
+  it.skipIf(STAND_IN === undefined)(
+    'knows a server that only speaks the protocol, and warns of it',
+    async () => {
+      expect(await withClient((client) => describeServer(client.db(opened.database)))).toEqual({
+        ...STAND_IN,
+        topology: 'standalone server',
+        warnings: [
+          expect.stringContaining('run only one manager'),
+          expect.stringContaining('not highly available'),
+        ],
+      });
+    },
+  );
 
   describe('the schema', () => {
     it('is created once, with one fleet id, if several managers open a new database at the same time', async () => {

@@ -78,11 +78,11 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     'ssh cannot use the file named in GIT_SSH_KEY; it must be a private key that the user of the manager may read',
   ],
   [/^no such identity: .*: No such file/m, 'GIT_SSH_KEY names a file that does not exist'],
-  [/Permission denied|publickey/, 'origin rejects the ssh key; check GIT_SSH_KEY'],
+  [/Permission denied/, 'origin rejects the ssh key; check GIT_SSH_KEY'],
   [/Host key verification failed/, 'the host key of origin is unknown; check GIT_KNOWN_HOSTS'],
   [/dubious ownership/, 'the repository at GIT_REMOTE belongs to another user'],
   [
-    /not appear to be a git repository|repository .*not found|not found$|does not exist/im,
+    /not appear to be a git repository|repository .*not found|not found$|could not be found|does not exist/im,
     'there is no repository at GIT_REMOTE',
   ],
   [/info\/refs not valid|bad line length character/, NO_SERVER],
@@ -92,12 +92,19 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   ],
   [/error: 429\b/, 'origin limits the rate of requests (HTTP status 429); raise GIT_POLL_INTERVAL'],
   [MISMATCHED, 'the repository at GIT_REMOTE and its mirror have different object formats'],
-  [/certificate|SSL/i, 'the certificate of origin is not trusted; check GIT_CA_FILE'],
   [
-    /Could not resolve|Connection refused|Failed to connect|No route to host/i,
+    /Could not resolve|Failed to connect|connect to host/i,
     'origin is unreachable; check GIT_REMOTE and the network',
   ],
+  // Other messages with "SSL" in them are about lost connections.
+  [
+    /certificate|SSL CA cert|adding trust anchors/i,
+    'the certificate of origin is not trusted; check GIT_CA_FILE',
+  ],
 ];
+
+/** An address in a message, which can contain any word. */
+const ADDRESS = /'\w+:\/\/[^'\n]*'/g;
 
 /** Printed once a push sends commits; before that, origin has nothing that it could accept. */
 const SENDING = /Writing objects:/;
@@ -124,7 +131,8 @@ export function unreachable(error: unknown): OriginUnavailable {
       error,
     );
   // `CAUSES` are of connections that could not be made; once something was sent, similar texts mean other things.
-  const known = isSent ? undefined : CAUSES.find(([pattern]) => pattern.test(text))?.[1];
+  const said = text.replaceAll(ADDRESS, "''");
+  const known = isSent ? undefined : CAUSES.find(([pattern]) => pattern.test(said))?.[1];
   const [, status] = ANSWERED.exec(text) ?? [];
   const broken =
     status === undefined

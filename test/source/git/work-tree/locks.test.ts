@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isGitWriting } from '../../../../src/source/git/work-tree/holders.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
@@ -18,6 +18,7 @@ describe('lock files', () => {
     'HEAD.lock',
     'refs/heads/main.lock',
     'packed-refs.lock',
+    'shallow.lock',
     'refs/holdfast/publishing.lock',
   ];
 
@@ -51,6 +52,14 @@ describe('lock files', () => {
     const id = await publishOne(source, EDITS);
     expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
     expect(await status(repository)).toBe('');
+  });
+
+  it('the lock of a dead process is removed even if it is from the future, because the clock was set back', async () => {
+    const repository = await testRepository();
+    await repository.commit(FILES);
+    const path = await leaveLock(repository, 'index.lock', -600);
+    await restart(repository);
+    expect(existsSync(path)).toBe(false);
   });
 
   it('the lock of a dead manager is removed at once, however young it is', async () => {
@@ -124,13 +133,18 @@ describe('lock files', () => {
   });
 
   it.each([
-    ['refs/heads/main.lock', 'stays, since all work trees share the ref', true],
-    ['index.lock', 'is removed, since each work tree has its own index', false],
-  ])('%s %s, while a git runs in another work tree', async (name, _outcome, stays) => {
+    ['refs/heads/main.lock', 'another work tree', 'stays, since all work trees share the ref', true],
+    ['refs/heads/main.lock', 'a work tree with a relative path', 'stays', true],
+    ['index.lock', 'another work tree', 'is removed, since each work tree has its own index', false],
+  ])('%s, while a git runs in %s, %s', async (name, place, _outcome, stays) => {
     const repository = await testRepository();
     await repository.commit(FILES);
     const linked = join(await temporaryFolder(), 'linked');
     await repository.git('worktree', 'add', '--quiet', '-b', 'side', linked);
+    const registered = join(repository.folder, '.git/worktrees/linked');
+    // As git does with `worktree.useRelativePaths`.
+    if (place.includes('relative'))
+      await writeFile(join(registered, 'gitdir'), `${relative(registered, join(linked, '.git'))}\n`);
     // A shell starts git, since a child of this process would count as the manager's own.
     const other = spawn('sh', ['-c', 'git update-ref --stdin; :'], { cwd: linked, stdio: 'pipe' });
     onTestFinished(async () => {

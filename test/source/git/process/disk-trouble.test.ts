@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { commands } from '../../../../src/source/git/process/commands.ts';
-import { diskTrouble, explainFailure } from '../../../../src/source/git/process/disk-trouble.ts';
+import {
+  diskTrouble,
+  explainFailure,
+  explainReadFailure,
+} from '../../../../src/source/git/process/disk-trouble.ts';
 import { GitFailure } from '../../../../src/source/git/process/run.ts';
 
 const RIGHTS = 'the user of the manager may not write there; check owner and permissions';
@@ -35,6 +39,11 @@ const MESSAGES: { text: string; means: string | null }[] = [
   { text: "fatal: failed to flush '/r/.git/holdfast-index.lock': No space left on device", means: FULL },
   { text: 'fatal: cannot truncate pack to skip duplicate: No space left on device', means: FULL },
   { text: 'error: error when closing loose object file: No space left on device', means: FULL },
+  {
+    text: "fatal: cannot copy '/t/description' to '/r/.git/description': No space left on device",
+    means: FULL,
+  },
+  { text: 'warning: unable to unlink ds/apps/web.yaml: Operation not permitted', means: RIGHTS },
   { text: 'fatal: cannot mkdir ds/apps: Disk quota exceeded', means: QUOTA },
   { text: "fatal: cannot close written packed-refs file '/r/.git/x': Disk quota exceeded", means: QUOTA },
   {
@@ -66,7 +75,13 @@ describe('diskTrouble', () => {
 
   it('also finds the trouble in an error of Node', () => {
     expect(diskTrouble(new Error("EACCES: permission denied, open '/r/.git/index.lock'"))).toBe(RIGHTS);
+    expect(diskTrouble(new Error("EPERM: operation not permitted, unlink '/r/.git/index.lock'"))).toBe(
+      RIGHTS,
+    );
     expect(diskTrouble(new Error('ENOSPC: no space left on device, write'))).toBe(FULL);
+    expect(diskTrouble(new Error('EDQUOT: disk quota exceeded, write'))).toBe(QUOTA);
+    expect(diskTrouble(new Error("EROFS: read-only file system, open '/r/x'"))).toMatch('read-only');
+    expect(diskTrouble(new Error('EIO: i/o error, write'))).toMatch('reports errors');
     expect(diskTrouble(new Error("ENOENT: no such file or directory, stat '/r/.git'"))).toBeNull();
   });
 });
@@ -77,6 +92,28 @@ it.each(
       text: "fatal: bad numeric config value 'x' for 'core.compression' in file .git/config: invalid unit",
       means: 'git cannot parse its configuration; see git config --list',
     },
+    {
+      text: 'warning: x\nfatal: bad config line 3 in file .git/config',
+      means: 'git cannot parse its configuration; see git config --list',
+    },
+    {
+      text: 'fatal: unknown repository extension found:\n\tother',
+      means: 'the repository needs a newer git',
+    },
+    { text: 'fatal: bad shallow line: junk', means: 'packed-refs or shallow in its .git folder is damaged' },
+    {
+      text: 'fatal: could not fetch 4b825dc642cb6eb9a060e54bf8d69288fbee4904 from promisor remote',
+      means: 'this is a partial clone',
+    },
+    {
+      text: "warning: unable to access '.git/info/attributes': Permission denied",
+      means: 'may not read it; check owner and permissions',
+    },
+    {
+      text: 'error: open("ds/apps/web.yaml"): Operation not permitted',
+      means: 'may not read it; check owner and permissions',
+    },
+    { text: 'Error: spawn git EMFILE', means: 'too many files are open' },
     {
       text: 'fatal: not a git repository (or any of the parent directories): .git',
       means: 'check HEAD, config and permissions',
@@ -99,4 +136,21 @@ it.each(
   const failure = new GitFailure(commands.version(), 128, text);
   expect(explainFailure('git could not', failure)).toMatch('git could not: ');
   expect(explainFailure('git could not', failure)).toContain(means);
+});
+
+it('an error of Node for missing rights is explained by what the manager was doing', () => {
+  const error = new Error("EACCES: permission denied, open '/r/.git/index'");
+  expect(explainFailure('git could not', error)).toBe(`git could not: ${RIGHTS}`);
+  expect(explainReadFailure('git could not', error)).toBe(
+    'git could not: the user of the manager may not read it; check owner and permissions',
+  );
+});
+
+it('a failure to read for lack of room is explained, too, and one of unknown cause is only named', () => {
+  const full = new GitFailure(commands.version(), 128, 'fatal: write error: No space left on device');
+  expect(explainReadFailure('git could not', full)).toBe(`git could not: ${FULL}`);
+  const tooMany = new Error('spawn git EMFILE');
+  expect(explainReadFailure('git could not', tooMany)).toMatch('git could not: too many files are open');
+  for (const explain of [explainFailure, explainReadFailure])
+    expect(explain('git could not', new Error('x'))).toBe('git could not');
 });

@@ -138,7 +138,7 @@ export function appDefaults(networks: readonly string[]): AppDefaults {
  * Raise the number with every change of the program that gives any file another content than before.
  */
 export function readingRulesId(defaults: AppDefaults): string {
-  return `1 ${JSON.stringify(defaults)}`;
+  return `2 ${JSON.stringify(defaults)}`;
 }
 
 /** Returns the fields with defaults filled in. Changes neither argument; the result shares values with both. */

@@ -22,7 +22,7 @@ export const MAX_PROBLEMS = 20;
 export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 const CORE_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/;
 
-/** A position in a text; line and column count from 1. */
+/** A position in a text; line and column count from 1. A byte order mark is not a column, as in editors. */
 export interface Position {
   line: number;
   column: number;
@@ -35,7 +35,7 @@ export interface YamlDocument {
   positionOf(path: readonly (string | number)[]): Position;
 }
 
-/** A document with its syntax tree, which editing needs. */
+/** A document with its syntax tree, which editing needs; its offsets do not count a byte order mark. */
 export interface YamlSource extends YamlDocument {
   tree: YamlTree;
 }
@@ -71,9 +71,11 @@ export function readYaml(text: string): ReadResult<YamlSource> {
 
 /** `readYaml` in pieces: yields between them, so that callers can let other work run. */
 export function* readingYaml(text: string): Generator<undefined, ReadResult<YamlSource>> {
-  const tree = yield* parsingYaml(text);
+  // The parser does not count the spaces behind a byte order mark as indentation.
+  const body = text.replace(/^\ufeff/, '');
+  const tree = yield* parsingYaml(body);
   yield;
-  const problems = syntaxProblems(text, tree);
+  const problems = syntaxProblems(body, tree);
   if (problems.length === 0) problems.push(...contentProblems(tree));
   if (problems.length > 0) return { ok: false, problems };
   yield;

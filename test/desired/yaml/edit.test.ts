@@ -63,6 +63,20 @@ describe('editYaml', () => {
     expect(() => editYaml(text, { a: 1 })).toThrow(expect.objectContaining({ kind: 'invalid' }));
   });
 
+  test.each([
+    '  a: 1 # why\n',
+    '  a: 1 # why\n  b: 2\n',
+    ' # top\n  a: 1 # why',
+    '{a: 0}\n',
+    '# top\n\n  a: 0\n',
+  ])('makes the same edit below a byte order mark as without one: %j', (text) => {
+    const target = { a: 1, b: [2] };
+    expect(editText(`\ufeff${text}`, target)).toEqual({
+      text: `\ufeff${editYaml(text, target)}`,
+      grain: 'places',
+    });
+  });
+
   it('names the line of a syntax error, and returns the problems', () => {
     const problem = expect.objectContaining({ line: 2, code: 'yaml-syntax' });
     expect(() => editYaml('a: 1\na: 2\n', { a: 1 })).toThrow(

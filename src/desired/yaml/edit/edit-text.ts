@@ -35,7 +35,7 @@ const BOM = '\ufeff';
 export function editText(text: string, target: Fields, read: ReadYaml = readYaml): EditedText {
   const document = requireDocument(read(text));
   const body = prepareBody(text);
-  const tree = body.text === text ? document.tree : parseYaml(body.text);
+  const tree = body.isEnded ? document.tree : parseYaml(body.text);
   const top = topOf(document, tree);
   if (sameValue(top, target)) return { text, grain: 'nothing' };
   const attempts: [Grain, () => string | undefined][] = [

@@ -6,9 +6,17 @@ import { closedError } from '../closed.ts';
 export const MEND =
   'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
+/** How errors name a file of SQLite, and the remedy if SQLite cannot read it. */
+export interface FileNames {
+  subject: string;
+  mend: string;
+}
+
+const STORE: FileNames = { subject: 'the store', mend: MEND };
+
 /**
  * SQLite's primary result codes: `text` is SQLite's own message, the only thing that the driver passes on if the error
- * occurs while rows are read; `description` completes the sentence "the store ..." for administrators.
+ * occurs while rows are read; `description` completes the sentence "the store ..." for administrators, up to the remedy.
  */
 const FAILURES: readonly (readonly [code: number, name: string, text: string, description: string])[] = [
   [3, 'SQLITE_PERM', 'access permission denied', 'may not be opened by this user'],
@@ -27,7 +35,7 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, de
     'disk I/O error',
     'cannot be read or written: the disk reports an error; check the system log',
   ],
-  [11, 'SQLITE_CORRUPT', 'database disk image is malformed', `is damaged; ${MEND}`],
+  [11, 'SQLITE_CORRUPT', 'database disk image is malformed', 'is damaged'],
   [13, 'SQLITE_FULL', 'database or disk is full', 'has no space left on its disk; make room there'],
   [
     14,
@@ -36,9 +44,11 @@ const FAILURES: readonly (readonly [code: number, name: string, text: string, de
     'cannot be opened; check the owner and permissions of its files',
   ],
   [19, 'SQLITE_CONSTRAINT', 'constraint failed', 'rejected a change that violates a constraint'],
-  [26, 'SQLITE_NOTADB', 'file is not a database', `is not a database; ${MEND}`],
+  [26, 'SQLITE_NOTADB', 'file is not a database', 'is not a database'],
 ];
 
+/** SQLITE_CORRUPT. */
+const CORRUPT = 11;
 /** SQLITE_NOTADB. */
 const NOT_A_DATABASE = 26;
 
@@ -56,14 +66,15 @@ const BUSY = 5;
 const CLOSED = 'ERR_INVALID_STATE';
 
 /**
- * Turns an error of SQLite or of its files into a `HoldfastError` of kind `unavailable`. Returns all others unchanged.
+ * Turns an error of SQLite or of its files into a `HoldfastError` of kind `unavailable`, with the names of the file that it
+ * is about (default: the store). Returns all others unchanged.
  */
-export function storeError(error: unknown): unknown {
+export function storeError(error: unknown, names: FileNames = STORE): unknown {
   if (!(error instanceof Error) || error instanceof HoldfastError) return error;
   if (codeOf(error) === CLOSED) return closedError();
   const primary = primaryCode(error);
-  if (primary !== null) return sqliteError(primary, error);
-  if ('syscall' in error) return fileError(error);
+  if (primary !== null) return sqliteError(primary, error, names);
+  if ('syscall' in error) return fileError(error, names);
   return error;
 }
 
@@ -77,24 +88,22 @@ export function isBusy(error: unknown): boolean {
   return error instanceof Error && primaryCode(error) === BUSY;
 }
 
-function unavailable(description: string, code: string, cause: Error): HoldfastError {
-  return new HoldfastError('unavailable', `the store ${description}`, { code }, cause);
-}
-
-function sqliteError(primary: number, error: Error): HoldfastError {
+function sqliteError(primary: number, error: Error, { subject, mend }: FileNames): HoldfastError {
   const known = FAILURES.find(([code]) => code === primary)?.[1];
   const name = 'sqliteCodeName' in error ? String(error.sqliteCodeName) : known;
-  return unavailable(
-    primary === CANNOT_OPEN ? cannotOpen() : descriptionOf(primary),
-    name ?? codeOf(error),
-    error,
-  );
+  const description = primary === CANNOT_OPEN ? cannotOpen() : descriptionOf(primary);
+  const remedy = primary === CORRUPT || primary === NOT_A_DATABASE ? `; ${mend}` : '';
+  return unavailable(`${subject} ${description}${remedy}`, name ?? codeOf(error), error);
 }
 
 /** An error of a file that the manager opened or synced itself, without SQLite. */
-function fileError(error: Error & { syscall: unknown }): HoldfastError {
+function fileError(error: Error & { syscall: unknown }, { subject }: FileNames): HoldfastError {
   const description = error.syscall === 'fdatasync' ? descriptionOf(IO_ERROR) : cannotOpen();
-  return unavailable(description, codeOf(error), error);
+  return unavailable(`${subject} ${description}`, codeOf(error), error);
+}
+
+function unavailable(message: string, code: string, cause: Error): HoldfastError {
+  return new HoldfastError('unavailable', message, { code }, cause);
 }
 
 function descriptionOf(code: number): string {

@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import { type Database, openExclusively } from './connection.ts';
-import { isBusy, MEND, storeError } from './errors.ts';
+import { type FileNames, isBusy, storeError } from './errors.ts';
 
 /** The holder of a lock, for the error message that a second manager gets. */
 const Holder = z.object({
@@ -66,11 +66,10 @@ function inUse(holder: Holder | null, cause: unknown): HoldfastError {
   return new HoldfastError('unavailable', message, {}, cause);
 }
 
+const LOCK_FILE: FileNames = { subject: 'it', mend: 'delete it' };
+
 function unusable(cause: unknown): HoldfastError {
-  const known = storeError(cause);
-  const reason =
-    known instanceof HoldfastError
-      ? known.message.replace(/^the store /, 'it ').replace(MEND, 'delete it')
-      : 'see the log';
+  const known = storeError(cause, LOCK_FILE);
+  const reason = known instanceof HoldfastError ? known.message : 'see the log';
   return new HoldfastError('unavailable', `manager.lock in DATA_DIR cannot be used: ${reason}`, {}, cause);
 }

@@ -14,6 +14,7 @@ import { storeError } from '../store/sqlite/errors.ts';
 import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
 import { makeFolder } from './open/data-folder.ts';
 import { checkMongoAddress } from './open/mongo-address.ts';
+import { errorOfFile } from './open/store.ts';
 
 const FILE = 'store.sqlite';
 const MONGO_SCHEME = /^mongodb(\+srv)?:/;
@@ -66,9 +67,13 @@ async function checkEnds({ MONGODB_URI, DATA_DIR }: Config, to: string): Promise
 }
 
 function openSource({ MONGODB_URI, MONGODB_DATABASE, DATA_DIR }: Config): Contents {
-  return MONGODB_URI === null
-    ? sqliteContents(join(resolve(DATA_DIR), FILE))
-    : new MongoContents(connectTo(MONGODB_URI, 'MONGODB_URI', MONGODB_DATABASE));
+  if (MONGODB_URI !== null) return new MongoContents(connectTo(MONGODB_URI, 'MONGODB_URI', MONGODB_DATABASE));
+  const path = join(resolve(DATA_DIR), FILE);
+  try {
+    return sqliteContents(path);
+  } catch (error) {
+    throw errorOfFile(path, error);
+  }
 }
 
 function openTarget({ MONGODB_DATABASE }: Config, to: string): ContentsTarget {

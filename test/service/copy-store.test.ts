@@ -65,6 +65,22 @@ describe('copyStore', () => {
     });
   });
 
+  it.each([
+    ['is empty', '', 'there is no store in DATA_DIR: its file is empty'],
+    ['is not a database', 'text\n'.repeat(200), "the store's file is not a database"],
+  ])('names the file of a source that %s, and copies nothing', async (_name, text, message) => {
+    const folder = await temporaryFolder();
+    const file = join(folder, 'store.sqlite');
+    await writeFile(file, text);
+    const target = join(await temporaryFolder(), 'copy');
+    await expect(copyWith({ DATA_DIR: folder }, target)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringMatching(new RegExp(`^${message}.* \\(${file}\\)$`)),
+    });
+    expect((await readdir(target)).filter((name) => name.startsWith('store.'))).toEqual([]);
+    expect(await readFile(file, 'utf8')).toBe(text);
+  });
+
   it('reports an unreachable target and a damaged source', async () => {
     const folder = await folderWithStore();
     const from = { DATA_DIR: folder };

@@ -49,20 +49,25 @@ export async function openStore(config: Config, environment: StoreEnvironment): 
   return { store, idReader: store, lease };
 }
 
-/**
- * Opens the store in SQLite. Errors name the file and the remedy. A damaged file is `invalid`, not `unavailable`, since
- * trying again does not help.
- */
+/** Opens the store in SQLite. Errors are those of `errorOfFile`. */
 async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
   try {
     return await openSqliteStore({ path, defaults, random: randomBytes });
   } catch (error) {
-    if (!(error instanceof HoldfastError)) throw error;
-    const { kind, message, details } = error;
-    const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(details['code']));
-    const code = details['code'] === undefined ? '' : `, ${details['code']}`;
-    throw new HoldfastError(isDamaged ? 'invalid' : kind, `${message} (${path}${code})`, details, error);
+    throw errorOfFile(path, error);
   }
+}
+
+/**
+ * Returns the error of a store in SQLite that cannot be opened, with the name of the file. A damaged file is `invalid`, not
+ * `unavailable`, since trying again does not help.
+ */
+export function errorOfFile(path: string, error: unknown): unknown {
+  if (!(error instanceof HoldfastError)) return error;
+  const { kind, message, details } = error;
+  const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(details['code']));
+  const code = details['code'] === undefined ? '' : `, ${details['code']}`;
+  return new HoldfastError(isDamaged ? 'invalid' : kind, `${message} (${path}${code})`, details, error);
 }
 
 async function openShared(

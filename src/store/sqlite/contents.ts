@@ -1,4 +1,5 @@
 import { type Kind, keyOf, type ObjectKey, parseKey } from '../../desired/name.ts';
+import { HoldfastError } from '../../errors.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
 import { type OperationRow, operationEntry } from '../operation-page.ts';
 import type { CounterKind, OperationEntry } from '../store.ts';
@@ -48,12 +49,13 @@ interface ObjectsRow {
   blob: string | null;
 }
 
-/** Opens the store in this file for a copy, read-only. */
+/** Opens the store in this file for a copy, read-only. Throws `invalid` if the file is empty, and as `checkHeader` does. */
 export function sqliteContents(path: string): Contents {
   try {
     const db = openReader(path);
     return closeOnFailure(db, () => {
-      checkHeader(db, MIGRATIONS);
+      if (!checkHeader(db, MIGRATIONS))
+        throw new HoldfastError('invalid', 'there is no store in DATA_DIR: its file is empty');
       checkLog(path, db);
       return new SqliteContents(db);
     });

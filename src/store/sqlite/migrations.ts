@@ -22,12 +22,13 @@ interface Header {
 
 /**
  * Throws `invalid` if this version must not use the file: it is not a database, or belongs to another program, or was
- * written by a newer or an unreleased version. The message has the remedy. Only reads.
+ * written by a newer or an unreleased version. The message has the remedy. Returns false if the file is empty, as a new
+ * one is. Only reads.
  */
-export function checkHeader(db: Database, migrations: readonly Migration[]): void {
+export function checkHeader(db: Database, migrations: readonly Migration[]): boolean {
   const { version, application, tables } = readHeader(db);
   const isNew = version === 0 && application === 0 && tables === 0;
-  if (isNew) return;
+  if (isNew) return false;
   const newest = LAST_UNRELEASED + migrations.length;
   if (version <= newest && application !== APPLICATION_ID) {
     throw new HoldfastError(
@@ -36,6 +37,7 @@ export function checkHeader(db: Database, migrations: readonly Migration[]): voi
     );
   }
   refuseOtherSchema(version, newest, 'set DATA_DIR to an empty folder (containers restart once)');
+  return true;
 }
 
 /** Runs the migrations that the database has not been through, each in its own transaction. */

@@ -55,6 +55,7 @@ describe('a hostile text', () => {
     ['only directives', many('%a\n'), 'yaml-directive'],
     ['only documents', many('---\n'), 'yaml-syntax'],
     ['only tabs', many('\t\n'), 'field-missing'],
+    ['only comments above a value of two lines', `a:\n${'#\n'.repeat(100_000)} b\n c\n`, 'field-unknown'],
     ['only line breaks', many('\n'), 'field-missing'],
     ['only comments', many('#\n'), 'field-missing'],
     ['one key as often as fits', many('a:\n'), 'yaml-syntax'],

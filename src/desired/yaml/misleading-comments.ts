@@ -45,8 +45,8 @@ function spansLines(token: CST.Token | null | undefined): boolean {
 
 /** The comments on lines of their own among these tokens. */
 function commentLines(tokens: readonly CST.SourceToken[]): Span[] {
-  return tokens.flatMap(({ type, offset, source }, index): Span[] => {
-    const isOwnLine = tokens.slice(0, index).some((before) => before.type === 'newline');
-    return type === 'comment' && isOwnLine ? [[offset, offset + source.length]] : [];
-  });
+  const firstBreak = tokens.findIndex(({ type }) => type === 'newline');
+  return tokens.flatMap(({ type, offset, source }, index): Span[] =>
+    type === 'comment' && firstBreak >= 0 && index > firstBreak ? [[offset, offset + source.length]] : [],
+  );
 }

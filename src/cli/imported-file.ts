@@ -5,9 +5,10 @@ import { newFilePath } from '../desired/file.ts';
 import type { Kind } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
-import { type Fields, isEmptyCollection, isMapValue, sameValue } from '../desired/values.ts';
-import { decodeText } from '../desired/yaml/document.ts';
+import { type Fields, isDeeperThan, isEmptyCollection, isMapValue, sameValue } from '../desired/values.ts';
+import { DEPTH_HINT, decodeText } from '../desired/yaml/document.ts';
 import { renderYaml } from '../desired/yaml/edit.ts';
+import { MAX_DEPTH } from '../desired/yaml/parse.ts';
 
 /** The file that is made from a manager's record. */
 export interface ImportedFile {
@@ -61,7 +62,12 @@ export function importedFile(
 ): ImportedFile {
   const path = newFilePath(kind, name);
   const { container_image, docker_image = container_image, ...others } = record;
-  const recorded = kind === 'app' ? { container_image: docker_image, ...others } : record;
+  const recorded: Fields = kind === 'app' ? { container_image: docker_image, ...others } : record;
+  const deep = FIELDS[kind].find((field) => isDeeperThan(MAX_DEPTH, recorded[field]));
+  if (deep !== undefined) {
+    const problem = fileProblem('yaml-depth', `${deep} ${DEPTH_HINT}`);
+    return { path, text: '', content: undefined, problems: [withFile(path, problem)] };
+  }
   const { apps: members } = record;
   const missingApps = Array.isArray(members) ? members.filter((app) => !apps.has(app)) : [];
   const fields = kind === 'app' ? appFields(recorded, defaults) : { apps: listWithout(members, missingApps) };
@@ -75,7 +81,9 @@ export function importedFile(
     ...unknownFields(kind, recorded).map((field) =>
       omission(path, 'field-unknown', `${field} is not a known field`),
     ),
-    ...missingApps.map((app) => omission(path, 'app-unknown', `the manager itself has no app "${app}"`)),
+    ...missingApps.map((app) =>
+      omission(path, 'app-unknown', `the manager itself has no app ${JSON.stringify(app)}`),
+    ),
   ];
   return { path, text, content: parsed.ok ? parsed.content : undefined, problems };
 }

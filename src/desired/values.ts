@@ -27,3 +27,9 @@ export function sameValue(a: unknown, b: unknown): boolean {
     keys.every((key) => Object.hasOwn(b, key) && sameValue(a[key], b[key]))
   );
 }
+
+/** Whether lists and maps are nested more than this many levels deep in a value. Safe for any depth. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item));
+}

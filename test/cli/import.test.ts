@@ -340,6 +340,25 @@ describe('import from the public manager of Nebula', () => {
     expect((await filesOf(folder))['device-groups/edge.yaml']).toBe('apps:\n  - web\n');
   });
 
+  it.each([
+    ['apps/web.yaml', 'env_vars', 'apps/web', '"docker_image":"a:1",'],
+    ['device-groups/edge.yaml', 'apps', 'device_groups/edge', ''],
+  ])('writes all but %s if its %s are nested 20,000 levels deep', async (file, field, path, record) => {
+    const folder = await temporaryFolder();
+    const deep = `${'[{"a":'.repeat(10_000)}1${'}]'.repeat(10_000)}`;
+    const text = `{${record}"${field}":${deep}}`;
+    const from = await serveRecords(RECORDS, (url) =>
+      url.endsWith(path) ? { status: 200, text } : undefined,
+    );
+    const { code, out } = await runImport(from, folder);
+    expect(code).toBe(1);
+    expect(out).toContain(
+      `${file}:1:1: error: ${field} is nested too deeply; at most 32 levels are read [yaml-depth]`,
+    );
+    expect(out).toContain(': 2 written, 1 not written\n');
+    expect(Object.keys(await filesOf(folder))).not.toContain(file);
+  });
+
   it('reports problems as JSON with --format json', async () => {
     const folder = await temporaryFolder();
     const from = await serveRecords(oneApp('web', { gpus: 2 }));

@@ -98,7 +98,8 @@ export function cachedReadYaml(known: Map<string, ReadResult<YamlSource>> = new 
   };
 }
 
-const DEPTH_HINT = `is nested too deeply; at most ${MAX_DEPTH} levels are read`;
+/** The message of the problem `yaml-depth`. */
+export const DEPTH_HINT = `is nested too deeply; at most ${MAX_DEPTH} levels are read`;
 const DIRECTIVE_HINT = 'remove the lines that begin with "%"; only YAML 1.2 is read';
 const TAG_HINT =
   'remove this tag (the word after "!"); only plain values are read. Put it in quotes if it is a value that begins with "!"';

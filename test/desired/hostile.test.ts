@@ -43,6 +43,8 @@ describe('a hostile text', () => {
     ['lists within lists on one line', many('- '), 'yaml-depth'],
     ['keys within keys', many('? '), 'yaml-depth'],
     ['values within values', many(': '), 'yaml-depth'],
+    ['values within values, all ended by a bracket', `${many(': ')}]`, 'yaml-depth'],
+    ['keys within keys, all ended by a list', `${many('? ')}a: 1\n- b\n`, 'yaml-depth'],
     [
       'a staircase of maps',
       Array.from({ length: 700 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'),

@@ -58,9 +58,9 @@ export function parseYaml(text: string): YamlTree {
 /** `parseYaml` in pieces: a file of the largest size takes a third of a second, and other work can run between pieces. */
 export function* parsingYaml(text: string): Generator<undefined, YamlTree> {
   const lines = countLines(text);
-  const { tokens, misled } = yield* tokensOf(text);
+  const { tokens, misled, stopped } = yield* tokensOf(text);
   if (misled !== undefined) return { document: refused(misled, 'IMPOSSIBLE', MISLED), lines };
-  const deep = tokens.map(tooDeepAt).find((offset) => offset !== undefined);
+  const deep = tokens.map(tooDeepAt).find((offset) => offset !== undefined) ?? stopped;
   if (deep === undefined) return { document: compose(tokens, text.length), lines };
   return { document: refused([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply'), lines };
 }
@@ -76,27 +76,41 @@ function refused(at: Span, code: ErrorCode, message: string): YamlTree['document
  * Parses a text into tokens, with blank lines in place of the comments that mislead the parser. `misled` is one of these
  * comments that remains after `MAX_PASSES`.
  */
-function* tokensOf(text: string): Generator<undefined, { tokens: CST.Token[]; misled: Span | undefined }> {
+function* tokensOf(text: string): Generator<undefined, Parsed & { misled: Span | undefined }> {
   let source = text;
   for (let pass = 1; ; pass++) {
-    const tokens = yield* parsing(source);
-    const comments = misleadingComments(tokens);
-    if (comments.length === 0 || pass === MAX_PASSES) return { tokens, misled: comments[0] };
+    const parsed = yield* parsing(source);
+    const comments = misleadingComments(parsed.tokens);
+    if (comments.length === 0 || pass === MAX_PASSES) return { ...parsed, misled: comments[0] };
     source = blanked(source, comments);
   }
 }
 
-/** Does the same as `Parser.parse`, in pieces. */
-function* parsing(source: string): Generator<undefined, CST.Token[]> {
+/**
+ * The parser ends nested values by recursion, which a few thousand levels overflow. A text with so many open values is
+ * refused anyway.
+ */
+const MAX_OPEN = 8 * MAX_DEPTH;
+
+interface Parsed {
+  tokens: CST.Token[];
+  /** The offset at which more than `MAX_OPEN` values were open; undefined if that was nowhere. */
+  stopped: number | undefined;
+}
+
+/** Does the same as `Parser.parse`, in pieces, but stops where too many values are open. */
+function* parsing(source: string): Generator<undefined, Parsed> {
   const parser = new Parser();
   const tokens: CST.Token[] = [];
   let lexemes = 0;
   for (const lexeme of new Lexer().lex(source)) {
     for (const token of parser.next(lexeme)) tokens.push(token);
+    if (parser.stack.length > MAX_OPEN)
+      return { tokens: tokens.concat(...parser.end()), stopped: parser.offset };
     lexemes += 1;
     if (lexemes % LEXEMES_OF_A_PIECE === 0) yield;
   }
-  return tokens.concat(...parser.end());
+  return { tokens: tokens.concat(...parser.end()), stopped: undefined };
 }
 
 /** Counts the lines without the parser, whose own counter misses line breaks behind some errors. */

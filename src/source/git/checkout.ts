@@ -7,6 +7,7 @@ import { createLauncher } from './process/launcher.ts';
 import { openObjects } from './read/objects.ts';
 import { createReader } from './read/reader.ts';
 import { createIdsRecord } from './record/ids-record.ts';
+import { RECORD_REF } from './record/refs.ts';
 import { followedBranch, followedHead } from './repository/followed.ts';
 import { removeStalePackFiles } from './repository/leftovers.ts';
 import { createMaintenance, type Maintenance } from './repository/maintenance.ts';
@@ -15,7 +16,7 @@ import { createRepository, dropUnfinished } from './repository/new-repository.ts
 import { followReplaced } from './repository/replaced.ts';
 import { findRepository, type Machine, type Repository } from './repository/repository.ts';
 import { watchRepository } from './repository/watch.ts';
-import { createLocks } from './work-tree/locks.ts';
+import { createLocks, isLocked, type Locks } from './work-tree/locks.ts';
 import { createCheckoutPublisher } from './write/checkout-publisher.ts';
 import { openCommitWriter } from './write/commit-writer.ts';
 import type { Undone } from './write/move-branch.ts';
@@ -94,7 +95,7 @@ export async function openCheckout(
     isNew,
     reader,
     publisher,
-    record: withMaintenance(createIdsRecord(repository), maintenance),
+    record: withMaintenance(withoutDeadLock(createIdsRecord(repository), locks), maintenance),
     origin: null,
     isFolderOnDisk: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     recover: async () => {
@@ -118,6 +119,21 @@ function withMaintenance(record: IdsRecord, maintenance: Maintenance): IdsRecord
   return {
     ...record,
     write: (draft) => maintenance.addingObjects(() => record.write(draft)),
+  };
+}
+
+/**
+ * Removes the lock that a dead git left on the record: it blocks no write to a branch, so nothing else would before the
+ * next start. All other locks stay, since removing them can uncover a half-made write.
+ */
+function withoutDeadLock(record: IdsRecord, locks: Locks): IdsRecord {
+  return {
+    ...record,
+    write: (draft) =>
+      record.write(draft).catch(async (error: Error) => {
+        if (!isLocked(error.cause) || (await locks.clear(RECORD_REF)).length === 0) throw error;
+        return record.write(draft);
+      }),
   };
 }
 

@@ -48,14 +48,16 @@ export interface Locks {
    * that git does not end. Resolves at once if this machine cannot tell.
    */
   waitForOrphans(): Promise<void>;
-  /** Removes the locks of dead processes; resolves to their names. */
-  clear(): Promise<string[]>;
+  /** Removes the locks of dead processes, or only the one of this ref; resolves to their names. */
+  clear(ref?: string): Promise<string[]>;
 }
 
 /** `onCleared` is called with the locks that were removed, by their paths below their git folder. */
 export function createLocks(repository: Repository, onCleared: (files: string[]) => void): Locks {
-  const clear = async (): Promise<string[]> => {
-    const cleared = await clearDeadLocks(repository);
+  const clear = async (ref?: string): Promise<string[]> => {
+    const paths =
+      ref === undefined ? await lockFiles(repository) : [`${repository.commonFolder}/${ref}.lock`];
+    const cleared = await clearDeadLocks(repository, paths);
     if (cleared.length > 0) onCleared(cleared);
     return cleared;
   };
@@ -131,10 +133,10 @@ export async function allFoldersOf(folders: Folders): Promise<string[]> {
   return [...foldersOf(folders), ...tops];
 }
 
-async function clearDeadLocks(repository: Repository): Promise<string[]> {
+async function clearDeadLocks(repository: Repository, paths: readonly string[]): Promise<string[]> {
   const { commonFolder, gitFolder } = repository;
   const cleared: string[] = [];
-  for (const path of await lockFiles(repository)) {
+  for (const path of paths) {
     if (!(await isDead(path, repository))) continue;
     const folder = path.startsWith(`${gitFolder}/`) ? gitFolder : commonFolder;
     await unlink(path).then(

@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { isGitWriting } from '../../../../src/source/git/work-tree/holders.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
+import { sectionDraft } from '../record/section-draft.ts';
 import { faultsAt, openSource, publishOne, read, restart, status, write } from '../support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a: web\n', 'else.txt': 'e\n' };
@@ -69,6 +70,18 @@ describe('lock files', () => {
     await writeFile(path, 'holdfast 1\n');
     await restart(repository);
     expect(existsSync(path)).toBe(false);
+  });
+
+  it('that of the record of ids is removed by the next write of the record, and no other with it', async () => {
+    const repository = await testRepository();
+    await repository.commit(FILES);
+    const { record } = await openSource(join(repository.folder, 'ds'));
+    const version = await record.write(sectionDraft({ 'a.json': '1' }, null));
+    const own = await leaveLock(repository, 'refs/holdfast/ids.lock', 3600);
+    const other = await leaveLock(repository, 'index.lock', 3600);
+    await record.write(sectionDraft({ 'a.json': '2' }, version));
+    expect(await record.read()).toMatchObject({ files: new Map([['a.json', '2']]) });
+    expect([existsSync(own), existsSync(other)]).toEqual([false, true]);
   });
 
   it('the lock of a running manager stays, however old it is', async () => {

@@ -30,7 +30,8 @@ const REQUIRE =
 await rm(`${PROJECT}/dist`, { recursive: true, force: true });
 await build({
   absWorkingDir: PROJECT,
-  entryPoints: ['src/main.ts'],
+  // The thread is beside the code that starts it, as in src/store/sqlite.
+  entryPoints: { main: 'src/main.ts', 'checkpoint-thread': 'src/store/sqlite/checkpoint-thread.js' },
   outdir: 'dist',
   bundle: true,
   // Modules that are loaded by `import()` stay in files of their own.

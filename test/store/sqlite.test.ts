@@ -2,8 +2,9 @@ import { copyFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { messageOf } from '../../src/errors.ts';
+import { openWithoutLog } from '../../src/store/sqlite/connection.ts';
 import type { ApplyBatch } from '../../src/store/store.ts';
 import { onTickingClock, yieldsDuring } from '../support/yielding.ts';
 import {
@@ -270,6 +271,30 @@ describe('app contents of an older version, which lack new fields', () => {
     expect(await pass(opened.store, [appStep('web', full)])).toEqual([]);
     expect((await counterOf(opened.store, 'app', 'web'))?.hash).toBe(hash);
     expect(await pass(opened.store, [appStep('web', { ...full, rolling_restart: true })])).toHaveLength(1);
+  });
+});
+
+describe('a large log of SQLite', () => {
+  const report = { hostname: 'h', device_group: 'g', report_creation_time: 1, report: 'x'.repeat(9000) };
+  const list = Array.from({ length: 100 }, () => report);
+  /** Writes 18 MB. */
+  const fillLog = () => Promise.all(Array.from({ length: 20 }, () => opened.store.insertReports(list, AT)));
+
+  it('is copied into the file, so that the next writes begin it anew', async () => {
+    await fillLog();
+    await vi.waitUntil(() => statSync(opened.path).size > 16_000_000, 60_000);
+    const { size } = statSync(`${opened.path}-wal`);
+    await opened.store.insertReports(list, AT);
+    expect(statSync(`${opened.path}-wal`).size).toBe(size);
+  });
+
+  it('delays closing until it has been copied, and nothing is lost', async () => {
+    await fillLog();
+    await opened.store.close();
+    const file = openWithoutLog(opened.path);
+    expect(file.prepare('SELECT count(*) AS count FROM reports').get()).toEqual({ count: 2000 });
+    file.close();
+    await opened.reopen();
   });
 });
 

@@ -43,13 +43,12 @@ export function createFile(path: string): void {
   }
 }
 
-/** Opens the connection that makes all changes. */
+/** Opens the connection that makes all changes. It makes no checkpoints by itself: see `Checkpointer`. */
 export function openWriter(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   return closeOnFailure(db, () => {
     useWriteAheadLog(db);
-    db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
-    setAutoCheckpoint(db, true);
+    db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 0');
     enlargeCache(db);
     return db;
   });
@@ -116,16 +115,6 @@ export function openReader(path: string): Database {
 /** Opens a read-only connection that reads the file without its write-ahead log. */
 export function openWithoutLog(path: string): Database {
   return new DatabaseSync(`${pathToFileURL(path)}?immutable=1`, { readOnly: true });
-}
-
-/**
- * A log of 16 MiB. Pages that change often, such as those of indexes, are copied into the file once for many changes.
- */
-const CHECKPOINT_PAGES = 4000;
-
-/** Turns automatic checkpoints on or off. */
-export function setAutoCheckpoint(db: Database, isOn: boolean): void {
-  db.exec(`PRAGMA wal_autocheckpoint = ${isOn ? CHECKPOINT_PAGES : 0}`);
 }
 
 /** Sets the page cache to 16 MiB: enough for the upper levels of all indexes over a million reports. */

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { AppDefaults } from '../../desired/app.ts';
 import { HoldfastError } from '../../errors.ts';
+import { Checkpointer, startCheckpointThread } from './checkpointer.ts';
 import {
   closeOnFailure,
   createFile,
@@ -27,6 +28,8 @@ export interface SqliteStoreOptions {
 }
 
 const FLEET_BYTES = 16;
+/** Milliseconds. While reports stream in, a checkpoint is made every second or so. */
+const IDLE_TIME = 5000;
 
 /**
  * Opens the store, and migrates the file if an older version wrote it. Rejects as `invalid`, and leaves the file as it
@@ -54,13 +57,20 @@ function openFile({ path, defaults, random }: SqliteStoreOptions): SqliteStore {
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, Buffer.from(random(FLEET_BYTES)).toString('hex'));
-      const writes = prepareWrites(writer, defaults, random);
-      return new SqliteStore(
-        { reader, writer },
-        prepareReads(reader, defaults),
-        writes,
-        createFileCheck(path),
-      );
+      const checkFiles = createFileCheck(path);
+      return new SqliteStore({
+        connections: { reader, writer },
+        reads: prepareReads(reader, defaults),
+        writes: prepareWrites(writer, defaults, random),
+        checkFiles,
+        checkpointer: new Checkpointer({
+          path,
+          writer,
+          checkFiles,
+          startThread: startCheckpointThread,
+          idleTime: IDLE_TIME,
+        }),
+      });
     });
   });
 }

@@ -27,12 +27,12 @@ import type {
   StoredGroup,
   StoreState,
 } from '../store.ts';
+import type { Checkpointer } from './checkpointer.ts';
 import { type Connections, closeConnections, withSmallCache } from './connection.ts';
 import { storeError } from './errors.ts';
 import type { CheckFiles } from './open-files.ts';
 import type { Reads, Writes } from './tables.ts';
 import {
-  checkpoint,
   inAsyncTransaction,
   inLargeTransaction,
   inSnapshot,
@@ -43,8 +43,15 @@ import {
 
 /** From this many changes on, the extra cost of a large transaction is less than the time that `COMMIT` would block. */
 const LARGE_CHANGE = 500;
-/** Milliseconds from a large transaction to its checkpoint, so that the end of the pass comes first. */
-const CHECKPOINT_DELAY = 2000;
+
+/** What a store is made of. */
+export interface SqliteStoreParts {
+  connections: Connections;
+  reads: Reads;
+  writes: Writes;
+  checkFiles: CheckFiles;
+  checkpointer: Checkpointer;
+}
 
 /**
  * The store in one SQLite file. Writes run one after another. Reads use their own connection and see the last committed
@@ -56,14 +63,16 @@ export class SqliteStore implements Store {
   readonly #writes: Writes;
   readonly #queue = new Queue();
   readonly #checkFiles: CheckFiles;
+  readonly #checkpointer: Checkpointer;
   readonly #intake: ReportIntake;
   #isClosed = false;
 
-  constructor(connections: Connections, reads: Reads, writes: Writes, checkFiles: CheckFiles) {
+  constructor({ connections, reads, writes, checkFiles, checkpointer }: SqliteStoreParts) {
     this.#connections = connections;
     this.#reads = reads;
     this.#writes = writes;
     this.#checkFiles = checkFiles;
+    this.#checkpointer = checkpointer;
     this.#intake = new ReportIntake((take) => this.#writeReports(take));
   }
 
@@ -74,7 +83,10 @@ export class SqliteStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#intake.idle();
-    await this.#queue.run(() => closeConnections(this.#connections));
+    await this.#queue.run(async () => {
+      await this.#checkpointer.close();
+      closeConnections(this.#connections);
+    });
   }
 
   /** Rejects as `unavailable` if the files are gone. Passes, probes and replies to devices call this first. */
@@ -215,12 +227,12 @@ export class SqliteStore implements Store {
 
   #write<T>(work: () => T, level?: Level): Promise<T> {
     const { writer } = this.#connections;
-    return this.#guard(() => this.#queue.run(() => inTransaction(writer, this.#counted(work), level)));
+    return this.#guard(() => this.#inTurn(() => inTransaction(writer, this.#counted(work), level)));
   }
 
   #writeAsync<T>(work: () => Promise<T>): Promise<T> {
     const { writer } = this.#connections;
-    return this.#guard(() => this.#queue.run(() => inAsyncTransaction(writer, this.#counted(work))));
+    return this.#guard(() => this.#inTurn(() => inAsyncTransaction(writer, this.#counted(work))));
   }
 
   /** Writes in a later turn of the event loop. While another thread syncs the log, the next lists gather. */
@@ -229,7 +241,7 @@ export class SqliteStore implements Store {
     const { writer } = this.#connections;
     const insert = this.#counted(() => this.#insertLists(take()));
     await withLogSynced(writer, () =>
-      this.#queue.run(() => setImmediate().then(() => inAsyncTransaction(writer, insert, 'NORMAL'))),
+      this.#inTurn(() => setImmediate().then(() => inAsyncTransaction(writer, insert, 'NORMAL'))),
     );
   }
 
@@ -251,12 +263,18 @@ export class SqliteStore implements Store {
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
     if (changes < LARGE_CHANGE) return this.#writeAsync(work);
     const { writer } = this.#connections;
-    return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work)))).finally(
-      () => {
-        // Not at once, because it takes about as long as the commit, for which other work has already waited.
-        setTimeout(() => void this.#queue.run(() => checkpoint(writer)), CHECKPOINT_DELAY).unref();
-      },
-    );
+    return this.#guard(() => this.#inTurn(() => inLargeTransaction(writer, this.#counted(work))));
+  }
+
+  /** Runs a transaction after all earlier ones, and then, if the log has become large, a checkpoint. */
+  #inTurn<T>(transaction: () => T | Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      try {
+        return await transaction();
+      } finally {
+        if (this.#checkpointer.isDue()) void this.#queue.run(() => this.#checkpointer.run());
+      }
+    });
   }
 
   /** Each transaction checks that the files are still in place, and is counted for `checkLog`. */

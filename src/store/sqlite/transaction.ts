@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { type Database, enlargeCache, setAutoCheckpoint, shrinkCache } from './connection.ts';
+import { type Database, enlargeCache, shrinkCache } from './connection.ts';
 
 /**
  * The `synchronous` pragma of a transaction. With FULL, `COMMIT` waits until the log is on the disk. With NORMAL, a
@@ -41,11 +41,10 @@ export async function inAsyncTransaction<T>(
 
 /**
  * `inAsyncTransaction` for work that changes so much that `COMMIT` would block the event loop for long. Its pages are
- * written to the log while it runs, and synced before `COMMIT`. The caller must call `checkpoint` afterwards.
+ * written to the log while it runs, and synced before `COMMIT`.
  */
 export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
   shrinkCache(db);
-  setAutoCheckpoint(db, false);
   try {
     return await inAsyncTransaction(db, async () => {
       const result = await work();
@@ -55,7 +54,6 @@ export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>
     });
   } finally {
     enlargeCache(db);
-    setAutoCheckpoint(db, true);
   }
 }
 
@@ -72,15 +70,6 @@ export async function withLogSynced<T>(db: Database, work: () => Promise<T>): Pr
     return result;
   } finally {
     await log.close();
-  }
-}
-
-/** Copies the log into the file, as far as readers allow. A later checkpoint copies the rest. */
-export function checkpoint(db: Database): void {
-  try {
-    db.exec('PRAGMA wal_checkpoint(PASSIVE)');
-  } catch {
-    // A later commit tries again.
   }
 }
 

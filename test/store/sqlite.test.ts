@@ -288,7 +288,7 @@ describe('a large log of SQLite', () => {
     expect(statSync(`${opened.path}-wal`).size).toBe(size);
   });
 
-  it('delays closing until it has been copied, and nothing is lost', async () => {
+  it('is in the file, whole, once the store is closed', async () => {
     await fillLog();
     await opened.store.close();
     const file = openWithoutLog(opened.path);

@@ -65,7 +65,6 @@ describe('readYaml reads', () => {
     ['a byte order mark alone', '\ufeff', null],
     ['a byte order mark before an indented map', '\ufeff  a: 1\n  b: 2\n', { a: 1, b: 2 }],
     ['a byte order mark before nested lists', '\ufeff- - 1\n  - 2\n- 3', [[1, 2], 3]],
-    ['a byte order mark before an indented field', '\ufeff  a: 1\n  b: 2\n', { a: 1, b: 2 }],
     ['a byte order mark before an indented list', '\ufeff  - a\n  - b\n', ['a', 'b']],
     ['CRLF', 'a: 1\r\nb:\r\n  - c # d\r\n', { a: 1, b: ['c'] }],
     ['a lone CR, which does not break the line', 'a: b\rc', { a: 'b\rc' }],

@@ -25,6 +25,8 @@ const MAX_ROUNDS = 300;
 export function tuneCollector(): void {
   setFlagsFromString('--heap-growing-percent=80');
   holdYoungSpace();
+  // The heap of a new thread sets the growth factor to 2 for all.
+  process.on('worker', (thread) => thread.once('online', holdYoungSpace));
   setInterval(holdYoungSpace, CHECK_INTERVAL).unref();
 }
 

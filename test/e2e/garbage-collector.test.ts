@@ -8,8 +8,8 @@ import { PROJECT } from '../support/project.ts';
 
 const NODE = (process.env['HOLDFAST_TEST_NODE'] ?? process.execPath).split(' ');
 
-/** Bytes of V8's young generation in a new process that calls `tuneCollector` and then allocates much. */
-async function youngSpaceAfterAllocations(flags: readonly string[]): Promise<number> {
+/** Bytes of V8's young generation in a new process that calls `tuneCollector`, runs `code` and then allocates much. */
+async function youngSpaceAfterAllocations(flags: readonly string[], code = ''): Promise<number> {
   const collector = join(await temporaryFolder(), 'collector.mjs');
   await build({
     entryPoints: ['src/service/garbage-collector.ts'],
@@ -20,10 +20,11 @@ async function youngSpaceAfterAllocations(flags: readonly string[]): Promise<num
     import { getHeapSpaceStatistics } from 'node:v8';
     import { tuneCollector } from '${pathToFileURL(collector)}';
     tuneCollector();
+    ${code}
     let reachable = [];
-    for (let count = 0; count < 3_000_000; count++) {
+    for (let count = 0; count < 6_000_000; count++) {
       reachable.push({ count });
-      if (reachable.length > 20_000) reachable = [];
+      if (reachable.length > 100_000) reachable = [];
     }
     const space = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space');
     console.log(space.space_used_size + space.space_available_size);
@@ -40,6 +41,14 @@ describe('tuneCollector', () => {
     const bytes = await youngSpaceAfterAllocations([]);
     expect(bytes).toBeGreaterThan(7.2 * MB);
     expect(bytes).toBeLessThanOrEqual(8 * MB);
+  });
+
+  it('lets the young generation grow no further after a thread has started', async () => {
+    const code = `
+      import { once } from 'node:events';
+      import { Worker } from 'node:worker_threads';
+      await once(new Worker('', { eval: true }), 'exit');`;
+    expect(await youngSpaceAfterAllocations([], code)).toBeLessThanOrEqual(8 * MB);
   });
 
   it('keeps to a smaller limit that a flag of V8 sets', async () => {

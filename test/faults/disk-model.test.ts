@@ -118,3 +118,8 @@ it('Disk refuses a write to a path that does not exist or is a folder', () => {
   expect(() => diskAfter([write('/d/none', 'x')])).toThrow('/d/none does not exist');
   expect(() => diskAfter([write('/d/sub', 'x')])).toThrow('/d/sub is a folder');
 });
+
+it('asks about a change of bytes with the path of the file', () => {
+  const disk = diskAfter([write('/d/a', 'new'), write('/d/sub/b', 'B')]);
+  expect(textsOf(disk.survivors((_, path) => path === '/d/a'))).toEqual({ ...OLD, a: 'new' });
+});

@@ -11,14 +11,16 @@ export type DiskCall =
 /** The contents of a folder by path: the bytes of each file, null for a folder. */
 export type Tree = ReadonlyMap<string, Buffer | null>;
 
-/** Returns whether the disk has a change that was not synced, by the number of the change. */
-export type Luck = (change: number) => boolean;
+/** Returns whether the disk has a change that was not synced, by its number; of a change of bytes also by the path of the file. */
+export type Luck = (change: number, path?: string) => boolean;
+
+type Edit = Extract<DiskCall, { kind: 'write' | 'resize' }>;
 
 interface FileNode {
-  now: Buffer;
-  durable: Buffer;
+  now: Bytes;
+  durable: Bytes;
   /** The changes of the bytes since they were synced. */
-  pending: ((before: Buffer) => Buffer)[];
+  pending: Edit[];
 }
 interface Entry {
   node: Node | null;
@@ -53,7 +55,7 @@ export class Disk {
     this.#root = root;
     for (const [path, bytes] of base) {
       const [folder, name] = this.#locate(path);
-      const node = bytes === null ? emptyFolder() : { now: bytes, durable: bytes, pending: [] };
+      const node = bytes === null ? emptyFolder() : fileOf(bytes);
       folder.now.set(name, node);
       folder.durable.set(name, { node, since: 0 });
     }
@@ -67,15 +69,14 @@ export class Disk {
   /** Makes a call. Throws if the file does not exist: then an earlier call is missing from the trace. */
   apply(call: DiskCall): void {
     if (call.kind === 'sync') this.#sync(this.#nodeAt(call.path));
-    else if (call.kind === 'write') this.#edit(call.path, (old) => written(old, call.at, call.bytes));
-    else if (call.kind === 'resize') this.#edit(call.path, (old) => resized(old, call.size));
+    else if (call.kind === 'write' || call.kind === 'resize') this.#edit(call);
     else this.#change(this.#entriesOf(call));
   }
 
   #entriesOf(call: Exclude<DiskCall, { kind: 'sync' | 'write' | 'resize' }>): [string, Node | null][] {
     switch (call.kind) {
       case 'create':
-        return [[call.path, { now: NOTHING, durable: NOTHING, pending: [] }]];
+        return [[call.path, fileOf(Buffer.alloc(0))]];
       case 'mkdir':
         return [[call.path, emptyFolder()]];
       case 'remove':
@@ -102,7 +103,7 @@ export class Disk {
       this.#root,
       this.#top,
       (folder) => folder.now,
-      (file) => file.now,
+      (file) => file.now.copy().all(),
     );
   }
 
@@ -120,7 +121,11 @@ export class Disk {
       this.#root,
       this.#top,
       (folder) => present(entriesOf(folder)),
-      (file) => file.pending.reduce((bytes, edit) => (luck(number++) ? edit(bytes) : bytes), file.durable),
+      (file, path) => {
+        const bytes = file.durable.copy();
+        for (const edit of file.pending) if (luck(number++, path)) bytes.edit(edit);
+        return bytes.all();
+      },
     );
   }
 
@@ -134,16 +139,16 @@ export class Disk {
     this.#changes.push({ since: ++this.#count, edits });
   }
 
-  #edit(path: string, edit: (before: Buffer) => Buffer): void {
-    const node = this.#nodeAt(path);
-    if (!('pending' in node)) throw new Error(`${path} is a folder`);
-    node.now = edit(node.now);
+  #edit(edit: Edit): void {
+    const node = this.#nodeAt(edit.path);
+    if (!('pending' in node)) throw new Error(`${edit.path} is a folder`);
+    node.now.edit(edit);
     node.pending.push(edit);
   }
 
   #sync(node: Node): void {
     if ('pending' in node) {
-      node.durable = node.now;
+      for (const edit of node.pending) node.durable.edit(edit);
       node.pending = [];
       return;
     }
@@ -167,7 +172,50 @@ export class Disk {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
+/** The bytes of a file, changed in place: the log of a store has thousands of writes. */
+class Bytes {
+  #buffer: Buffer;
+  #size: number;
+
+  /** Takes over the buffer. */
+  constructor(buffer: Buffer) {
+    this.#buffer = buffer;
+    this.#size = buffer.length;
+  }
+
+  all(): Buffer {
+    return this.#buffer.subarray(0, this.#size);
+  }
+
+  copy(): Bytes {
+    return new Bytes(Buffer.from(this.all()));
+  }
+
+  edit(edit: Edit): void {
+    if (edit.kind === 'resize') {
+      this.#resize(edit.size);
+      return;
+    }
+    const from = edit.at === 'end' ? this.#size : edit.at;
+    this.#resize(Math.max(this.#size, from + edit.bytes.length));
+    edit.bytes.copy(this.#buffer, from);
+  }
+
+  #resize(size: number): void {
+    if (size > this.#buffer.length) {
+      const larger = Buffer.alloc(2 * size);
+      this.all().copy(larger);
+      this.#buffer = larger;
+    }
+    // What is beyond the end reads as zeros when the file grows again.
+    if (size < this.#size) this.#buffer.fill(0, size, this.#size);
+    this.#size = size;
+  }
+}
+
+function fileOf(bytes: Buffer): FileNode {
+  return { now: new Bytes(Buffer.from(bytes)), durable: new Bytes(Buffer.from(bytes)), pending: [] };
+}
 
 function emptyFolder(): FolderNode {
   return { now: new Map(), durable: new Map() };
@@ -185,27 +233,16 @@ function present(entries: ReadonlyMap<string, Entry>): Map<string, Node> {
   return new Map(there);
 }
 
-function resized(before: Buffer, size: number): Buffer {
-  return Buffer.concat([before, Buffer.alloc(Math.max(0, size - before.length))]).subarray(0, size);
-}
-
-function written(before: Buffer, at: number | 'end', bytes: Buffer): Buffer {
-  const from = at === 'end' ? before.length : at;
-  const after = Buffer.from(resized(before, Math.max(before.length, from + bytes.length)));
-  bytes.copy(after, from);
-  return after;
-}
-
 function flatten(
   path: string,
   folder: FolderNode,
   entriesOf: (folder: FolderNode) => ReadonlyMap<string, Node>,
-  bytesOf: (file: FileNode) => Buffer,
+  bytesOf: (file: FileNode, path: string) => Buffer,
 ): Map<string, Buffer | null> {
   const tree = new Map<string, Buffer | null>();
   for (const [name, node] of entriesOf(folder)) {
     const below = `${path}/${name}`;
-    tree.set(below, 'pending' in node ? bytesOf(node) : null);
+    tree.set(below, 'pending' in node ? bytesOf(node, below) : null);
     if ('pending' in node) continue;
     for (const [one, bytes] of flatten(below, node, entriesOf, bytesOf)) tree.set(one, bytes);
   }

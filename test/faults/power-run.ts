@@ -18,6 +18,8 @@ interface Answered {
   fleet: Fleet;
   /** Its commit. */
   revision: string;
+  /** The hosts of the reports that it sent. */
+  hosts: readonly string[];
 }
 
 /** A recorded run of the manager, which can be replayed up to any call. */
@@ -41,7 +43,10 @@ export interface Setup {
 
 const PATHS = ['apps/web', 'apps/cron', 'apps/extra', 'device_groups/edge'];
 
-const WRITES: readonly (readonly [string, string, unknown?])[] = [
+/** A request: method, path below `/api/v2` and body. Each report in a body needs a host of its own. */
+export type Step = readonly [method: string, path: string, body?: unknown];
+
+const WRITES: readonly Step[] = [
   ['PUT', 'apps/web/update', { container_image: 'a:1' }],
   ['POST', 'apps/web/restart'],
   ['POST', 'device_groups/edge/prune'],
@@ -62,11 +67,11 @@ interface Reply extends Omit<Answered, 'done'> {
   id: string;
 }
 
-/** Traces a manager that carries out a dozen writes one after another, with a kill and a new start halfway. */
-export async function recordRun(setup: Setup): Promise<Run> {
+/** Traces a manager that carries out writes one after another, with a kill and a new start halfway. */
+export async function recordRun(setup: Setup, steps: readonly Step[] = WRITES): Promise<Run> {
   const base = await readTree(setup.machine);
-  const half = Math.ceil(WRITES.length / 2);
-  const parts = [await tracePart(setup, WRITES.slice(0, half)), await tracePart(setup, WRITES.slice(half))];
+  const half = Math.ceil(steps.length / 2);
+  const parts = [await tracePart(setup, steps.slice(0, half)), await tracePart(setup, steps.slice(half))];
   const traced = parts.flatMap((part) => part.traced);
   const answers = parts
     .flatMap(({ replies }) => replies)
@@ -81,21 +86,30 @@ export async function recordRun(setup: Setup): Promise<Run> {
 /** Traces a manager from its start until it is killed after these writes. */
 async function tracePart(
   setup: Setup,
-  writes: typeof WRITES,
+  steps: readonly Step[],
 ): Promise<{ traced: Traced[]; replies: Reply[] }> {
   const log = `${setup.machine}.trace`;
   const manager = await startProcessManager({ ...setup.options, wrapper: straceTo(log) });
   const replies: Reply[] = [];
-  for (const [method, path, body] of writes) {
+  for (const [method, path, body] of steps) {
     const reply = await manager.request(method, `/api/v2/${path}`, body);
     expect([200, 202], `${method} ${path}: ${reply.text}`).toContain(reply.status);
     const id = reply.headers.get('x-request-id') ?? '';
     const revision = reply.headers.get('holdfast-revision') ?? '';
-    replies.push({ id, revision, fleet: await seeFleet(manager) });
+    replies.push({
+      id,
+      revision,
+      fleet: await seeFleet(manager),
+      hosts: path === 'reports' ? hostsOf(body) : [],
+    });
   }
   await untilRecorded(setup, manager, replies.at(-1)?.fleet ?? {});
   await manager.kill();
   return { traced: readLog(await readFile(log, 'latin1'), setup.machine), replies };
+}
+
+function hostsOf(reports: unknown): string[] {
+  return (reports as { hostname: string }[]).map(({ hostname }) => hostname);
 }
 
 /**
@@ -169,6 +183,9 @@ export async function expectNothingLost(setup: Setup, run: Run, cut: number): Pr
   const answered = run.answers.filter(({ done }) => done < cut);
   const last = answered.at(-1)?.fleet;
   if (last !== undefined) expectKept(fleet, last, run.answers[answered.length]?.fleet ?? last);
+  const hosts = answered.flatMap((one) => one.hosts);
+  const inProgress = run.answers[answered.length]?.hosts ?? [];
+  expect([hosts, [...hosts, ...inProgress]]).toContainEqual(await seeHosts(manager));
   for (const { revision } of answered) await repository.git('merge-base', '--is-ancestor', revision, 'main');
   await repository.git('rev-list', '--objects', '--quiet', 'main');
   await expectWritable(manager, fleet);
@@ -236,6 +253,17 @@ async function seeFleet(manager: ProcessManager): Promise<Fleet> {
     fleet[path] = reply.status === 200 ? reply.text : null;
   }
   return fleet;
+}
+
+/** Reads the hosts of all reports, in the order of their arrival. */
+async function seeHosts(manager: ProcessManager): Promise<string[]> {
+  const hosts: string[] = [];
+  for (let path = '/api/v2/reports?page_size=1000'; ; ) {
+    const { data, last_id } = (await manager.request('GET', path)).body;
+    hosts.push(...hostsOf(data));
+    if (last_id === null) return hosts;
+    path = `/api/v2/reports?page_size=1000&last_id=${last_id.$oid}`;
+  }
 }
 
 /** Reads everything below a folder; each folder comes before its contents. */

@@ -58,6 +58,9 @@ describe('a write whose push arrived while the branch in the mirror is blocked',
     const tip = await origin.bare.git('rev-parse', 'main');
     expect(reply.status).toBe(503);
     expect(reply.body).toMatchObject({ revision: tip, applied: false });
+    expect(reply.body.error).toBe(
+      'the commit is published, but the mirror could not be updated: git could not update the mirror of origin; see the log',
+    );
     await rm(trackingLock(manager), { recursive: true });
     await expect.poll(async () => (await manager.get('/api/v2/reconcile')).body.revision_applied).toBe(tip);
   });

@@ -138,9 +138,13 @@ export function unreachable(error: unknown): OriginUnavailable {
     status === undefined
       ? 'the connection to origin was lost'
       : `origin responded with HTTP status ${status}`;
-  const otherwise = isLate ? 'origin did not respond in time' : broken;
+  const failed = REF_OF_MIRROR.test(text) ? 'git could not update the mirror of origin; see the log' : broken;
+  const otherwise = isLate ? 'origin did not respond in time' : failed;
   return new OriginUnavailable(known ?? otherwise, { isSent, isLate }, error);
 }
+
+/** Printed when a branch that was fetched cannot be stored; the same line of origin begins with `remote:`. */
+const REF_OF_MIRROR = /^error: cannot (?:lock|update) ref '/m;
 
 /** Lines in which origin reports a problem, which is one of its own machine. */
 const OF_ORIGIN = /^(?:remote: |fatal: remote error: ).*$/gm;

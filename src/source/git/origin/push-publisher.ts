@@ -135,7 +135,9 @@ async function advanceMirror(
       .catch(fetch)
       .catch(fetch);
   } catch (error) {
-    const message = 'the commit is published, but the mirror could not be updated';
+    const sentence = 'the commit is published, but the mirror could not be updated';
+    const isExplained = error instanceof HoldfastError;
+    const message = isExplained ? `${sentence}: ${error.message}` : explainFailure(sentence, error);
     throw new HoldfastError('unavailable', message, { commits }, error);
   }
 }

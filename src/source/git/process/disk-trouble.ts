@@ -13,6 +13,11 @@ const TROUBLES: readonly (readonly [RegExp, string])[] = [
   [/Disk quota exceeded|\bEDQUOT\b/, 'the disk quota is exceeded; make room'],
   [/Read-only file system|\bEROFS\b/, 'the file system is read-only'],
   [/Input\/output error|\bEIO\b/, 'the disk reports errors; check the system log'],
+  // git does not say why.
+  [
+    /couldn't (?:write|close) '[^'\n]*'$|[Uu]nable to write (?:new )?index(?: file|\.)?$/m,
+    'a file could not be written; check the space (df) and inodes (df -i) of the disk',
+  ],
 ];
 
 /** A message about a failed write: from git on this machine (not from the other side of a transfer), or from Node. */

@@ -85,6 +85,15 @@ it.each([
     "error: cannot lock ref 'refs/x': Unable to create '/d/mirror.git/refs/x.lock': Permission denied",
     'the mirror of origin cannot be written: the user of the manager may not write there; check owner and permissions',
   ],
+  [
+    "error: cannot update ref 'refs/x': couldn't write '/d/mirror.git/refs/x.lock'",
+    'the mirror of origin cannot be written: a file could not be written; check the space (df) and inodes (df -i) of the disk',
+  ],
+  [
+    "error: cannot lock ref 'refs/x': Unable to create '/d/mirror.git/refs/x.lock': File exists.",
+    'git could not update the mirror of origin; see the log',
+  ],
+  ["remote: error: cannot lock ref 'refs/x': is at 1 but expected 2", LOST],
 ])('git\'s message "%s" is explained by "%s"', (text, message) => {
   expect(unreachable(new GitFailure(commands.version(), 128, `${text}\n`)).message).toBe(message);
 });

@@ -9,6 +9,7 @@ import { GitFailure } from '../../../../src/source/git/process/run.ts';
 
 const RIGHTS = 'the user of the manager may not write there; check owner and permissions';
 const FULL = 'the disk is full (df), or has no inodes left (df -i); make room';
+const UNKNOWN = 'a file could not be written; check the space (df) and inodes (df -i) of the disk';
 const QUOTA = 'the disk quota is exceeded; make room';
 
 /** Messages of git, and what the disk's trouble is; null if the message is not about this machine's disk. */
@@ -43,6 +44,16 @@ const MESSAGES: { text: string; means: string | null }[] = [
     text: "fatal: cannot copy '/t/description' to '/r/.git/description': No space left on device",
     means: FULL,
   },
+  {
+    text: "error: cannot update ref 'refs/remotes/origin/main': couldn't write '/d/mirror.git/refs/remotes/origin/main.lock'\nwarning: fetch normally indicates",
+    means: UNKNOWN,
+  },
+  { text: 'error: Unable to write new index file', means: UNKNOWN },
+  { text: 'fatal: unable to write new index file', means: UNKNOWN },
+  {
+    text: 'error: unable to write file ds/apps/web.yaml: No space left on device\nfatal: unable to write new index file',
+    means: FULL,
+  },
   { text: 'warning: unable to unlink ds/apps/web.yaml: Operation not permitted', means: RIGHTS },
   { text: 'fatal: cannot mkdir ds/apps: Disk quota exceeded', means: QUOTA },
   { text: "fatal: cannot close written packed-refs file '/r/.git/x': Disk quota exceeded", means: QUOTA },
@@ -62,6 +73,7 @@ const MESSAGES: { text: string; means: string | null }[] = [
   { text: "fatal: cannot exec 'ssh': Permission denied", means: null },
   { text: 'error: cannot run /usr/bin/ssh: Permission denied', means: null },
   { text: 'remote: fatal: unable to create temporary file: No space left on device', means: null },
+  { text: "remote: error: cannot update ref 'refs/heads/main': couldn't write 'x.lock'", means: null },
   { text: "fatal: couldn't find remote ref refs/heads/main", means: null },
 ];
 

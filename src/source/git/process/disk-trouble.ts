@@ -47,7 +47,7 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /from promisor remote/,
-    'this is a partial clone, and its missing objects could not be fetched; make sure that its remote is reachable, or make a full clone',
+    'this is a partial clone, and its missing objects could not be fetched; make sure that its remote is reachable (https or ssh, no path), or make a full clone',
   ],
   [
     /^(?:(?:error|fatal|warning): .*\b(?:access|open|opendir|read|stat|mmap)\b.*: (?:Permission denied|Operation not permitted)|E(?:ACCES|PERM): )/m,

@@ -86,9 +86,11 @@ CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
 `;
 
-/** Creates the tables in an empty database. `fleet` is the identity of its fleet. */
+/** Creates the tables in an empty database. `fleet` is the identity of its fleet, in random hexadecimal digits. */
 export function createSchema(db: Database, fleet: string): void {
   db.exec(TABLES);
   prepare(db, 'INSERT INTO state (one, fleet) VALUES (1, ?)').run(fleet);
-  prepare(db, 'INSERT INTO log_position (one, position) VALUES (1, ?)').run(2 ** 32);
+  // At a random place, so that the logs of two stores hardly ever have the same positions (see `LogPosition`).
+  const position = 2 ** 32 + Number.parseInt(fleet.slice(0, 11), 16);
+  prepare(db, 'INSERT INTO log_position (one, position) VALUES (1, ?)').run(position);
 }

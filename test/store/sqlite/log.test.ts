@@ -97,6 +97,14 @@ it('a store file beside a log of another time is either refused, or opened with 
   expect(outcomes.filter((outcome) => outcome === 'refused').length).toBeGreaterThan(moments.length);
 });
 
+it('a store file beside the log of a store that replaced it is refused', async () => {
+  const folder = await temporaryFolder();
+  const [lost] = await momentsOf(await temporaryFolder());
+  const [rebuilt] = await momentsOf(await temporaryFolder());
+  const pair = openPair(join(folder, 'pair.sqlite'), lost?.file ?? '', rebuilt?.log ?? '');
+  expect(await pair).toBe('invalid');
+});
+
 it('a store whose log was cut off or half written at a loss of power is opened', async () => {
   const folder = await temporaryFolder();
   const path = join(folder, 'store.sqlite');

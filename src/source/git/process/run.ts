@@ -12,9 +12,14 @@ export interface GitContext {
   timeLimit: number;
 }
 
-/** Progress of a transfer, which would leave no room for the error in a message of limited length. */
+/**
+ * Progress of a transfer, which would leave no room for the error in a message of limited length. It is anchored by the
+ * line breaks that it excludes: `^` would also match behind other line separators.
+ */
 const PROGRESS =
-  /^[^\r\n]*\r(?!\n)|^(?:remote: )?(?:[A-Z][a-z]+ \w+: .*, done\.|Total \d+ .*|Delta compression .*)[^\S\n]*\n/gm;
+  /(?<![^\r\n])(?:[^\r\n]*\r(?!\n)|(?:remote: )?(?:[A-Z][a-z]+ \w+: [^\n]*, done\.[^\S\n]*|(?:Total \d|Delta compression )[^\n]*)\n)/g;
+/** What follows the ten-thousandth character of a line: patterns for messages take longer the longer a line is. */
+const REST_OF_LONG_LINE = /(?<=^|\n)([^\n]{10000})[^\n]+/g;
 
 /** A git call that did not end with exit code 0. `stderr` is for logs and for finding the cause, not for replies. */
 export class GitFailure extends Error {
@@ -27,7 +32,7 @@ export class GitFailure extends Error {
     const shown = redact(stderr.replaceAll(PROGRESS, '')).trim().slice(0, 500);
     super(`git ${command.args[0]} failed: ${shown || `exit code ${exitCode}`}`);
     this.exitCode = exitCode;
-    this.stderr = redact(stderr);
+    this.stderr = redact(stderr).replaceAll(REST_OF_LONG_LINE, '$1');
   }
 }
 

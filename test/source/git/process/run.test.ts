@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { unreachable } from '../../../../src/source/git/origin/origin-errors.ts';
 import { commands } from '../../../../src/source/git/process/commands.ts';
+import { explainReadFailure } from '../../../../src/source/git/process/disk-trouble.ts';
 import { GitFailure, MAX_OUTPUT, redact, runGit } from '../../../../src/source/git/process/run.ts';
 import { writeFiles } from '../../../support/folder.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
@@ -74,6 +76,19 @@ describe('runGit', () => {
     const failure = new GitFailure(commands.version(), 128, stderr);
     expect(failure.message).toBe('git version failed: fatal: aborted by hook');
     expect(failure.stderr).toBe(stderr);
+  });
+
+  it.each([
+    ['blanks behind the name of a step', `remote: Total 1 ${' '.repeat(200_000)}\u2028x`],
+    ['separators of lines that git does not know', '\u2028'.repeat(200_000)],
+    ['words about reading', `error: ${'read '.repeat(40_000)}`],
+    ['words about permissions', 'Permission to '.repeat(14_000)],
+  ])('understands a message of git with many %s in linear time: another machine can send it', (_, text) => {
+    const start = performance.now();
+    const failure = new GitFailure(commands.version(), 128, text);
+    expect(explainReadFailure('cannot read', failure)).toBe('cannot read');
+    expect(unreachable(failure).message).toBe('the connection to origin was lost');
+    expect(performance.now() - start).toBeLessThan(900);
   });
 
   it('rejects if git is not installed', async () => {

@@ -1,5 +1,7 @@
 import {
   MongoError,
+  MongoInvalidArgumentError,
+  MongoMissingDependencyError,
   MongoNetworkError,
   MongoParseError,
   MongoServerError,
@@ -32,20 +34,18 @@ const WORDS_OF_ADDRESS: ReadonlyMap<number, string> = new Map([
 export const DUPLICATE_KEY = 11_000;
 const INDEX_OPTIONS_CONFLICT = 85;
 
+/** The driver's errors about an address that cannot work with any server, however often it is tried. */
+const REFUSALS = [MongoParseError, MongoInvalidArgumentError, MongoMissingDependencyError] as const;
+
 /** User and password in a URI. */
 const CREDENTIALS = /\/\/[^/\s]*@/g;
 
 /**
- * Converts an error of the driver or the server into a HoldfastError: `unavailable` (the call may have happened), or
- * `invalid` if the address cannot be read. Returns all other errors unchanged. The message contains neither user nor
- * password; `place` is where the address was given.
+ * Converts an error of the driver or the server into a HoldfastError: `unavailable` (the call may have happened). Returns
+ * all other errors unchanged. The message contains neither user nor password; `place` is where the address was given.
  */
 export function storeError(error: unknown, place: AddressPlace): unknown {
   if (!(error instanceof MongoError)) return error;
-  if (error instanceof MongoParseError) {
-    const message = `${place} cannot be read: ${redacted(error.message)}`;
-    return new HoldfastError('invalid', message);
-  }
   const code = error instanceof MongoServerError ? (error.codeName ?? String(error.code)) : error.name;
   return new HoldfastError(
     'unavailable',
@@ -56,10 +56,14 @@ export function storeError(error: unknown, place: AddressPlace): unknown {
 }
 
 /**
- * `storeError` for a connection that is being opened. The driver then looks up the servers of a `mongodb+srv` address
- * and reads the files that an address names, and passes on system errors of both as they are.
+ * `storeError` for a connection that is being opened; `invalid` if the address cannot work. The driver then looks up the
+ * servers of a `mongodb+srv` address, reads the files that an address names, and passes on system errors of both as they
+ * are.
  */
 export function openError(error: unknown, place: AddressPlace): unknown {
+  const refusal = refusalIn(error);
+  if (refusal !== null)
+    return new HoldfastError('invalid', `${place} cannot be used: ${redacted(refusal.message)}`);
   if (!(error instanceof Error) || error instanceof MongoError) return storeError(error, place);
   const { code, syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall.startsWith('query')) {
@@ -68,6 +72,12 @@ export function openError(error: unknown, place: AddressPlace): unknown {
   }
   if (syscall !== 'open' && syscall !== 'read') return error;
   return new HoldfastError('invalid', `${place} names a file that cannot be read (${code})`, {}, error);
+}
+
+/** Returns the error, or the one among its causes, by which the driver refuses the address; null if there is none. */
+function refusalIn(error: unknown): Error | null {
+  if (!(error instanceof Error)) return null;
+  return REFUSALS.some((refusal) => error instanceof refusal) ? error : refusalIn(error.cause);
 }
 
 export function isDuplicateKey(error: unknown): boolean {

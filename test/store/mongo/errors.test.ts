@@ -1,5 +1,8 @@
 import {
+  MongoAWSError,
   MongoError,
+  MongoInvalidArgumentError,
+  MongoMissingDependencyError,
   MongoNetworkError,
   MongoParseError,
   MongoServerError,
@@ -19,6 +22,10 @@ function serverError(code: number, codeName?: string): MongoServerError {
 
 function systemError(code: string, syscall: string): Error {
   return Object.assign(new Error(`${syscall} ${code}`), { code, syscall });
+}
+
+function missingModule(message: string): MongoMissingDependencyError {
+  return new MongoMissingDependencyError(message, { cause: new Error('no module'), dependencyName: 'aws4' });
 }
 
 /** The driver's topology is not used. */
@@ -75,10 +82,11 @@ describe('an error of MongoDB', () => {
     });
   });
 
-  it('is invalid, without user and password, if the address cannot be read', () => {
-    expect(storeError(new MongoParseError(`no host in ${SECRET}`), 'MONGODB_URI')).toMatchObject({
-      kind: 'invalid',
-      message: 'MONGODB_URI cannot be read: no host in mongodb://(secret)@one/',
+  it('is unavailable if the server sent what the driver cannot parse', () => {
+    const error = new MongoParseError('Message size cannot be negative: -5');
+    expect(storeError(error, 'MONGODB_URI')).toMatchObject({
+      kind: 'unavailable',
+      message: 'the store failed',
     });
   });
 
@@ -103,6 +111,21 @@ describe('an error while a connection is opened', () => {
   ])('of the system, by %s (%s), is %s: %s', (syscall, code, kind, message) => {
     const details = kind === 'unavailable' ? { code } : {};
     expect(openError(systemError(code, syscall), '--to')).toMatchObject({ kind, message, details });
+  });
+
+  it.each([
+    ['that cannot be read', new MongoParseError(`no host in ${SECRET}`)],
+    ['with a value that the driver refuses', new MongoInvalidArgumentError(`no host in ${SECRET}`)],
+    ['that needs a missing module', missingModule(`no host in ${SECRET}`)],
+    [
+      'that needs a missing module, as the cause of another error',
+      new MongoAWSError('no credentials', { cause: missingModule(`no host in ${SECRET}`) }),
+    ],
+  ])('of the driver about an address %s is invalid, without user and password', (_, error) => {
+    expect(openError(error, 'MONGODB_URI')).toMatchObject({
+      kind: 'invalid',
+      message: 'MONGODB_URI cannot be used: no host in mongodb://(secret)@one/',
+    });
   });
 
   it('of another system call is not known', () => {

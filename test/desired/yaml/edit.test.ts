@@ -346,6 +346,19 @@ describe('a long list', () => {
   });
 });
 
+describe('a long run of blanks takes linear time', () => {
+  const blanks = ' '.repeat(200_000);
+
+  it.each([
+    ['in a comment, above an item that becomes a block', `a: #${blanks}x\nl:\n  - 1\n`, { l: [{ k: 'v' }] }],
+    ['before items of a flow list that move', `l: [a,${blanks}b,${blanks}c]\n`, { l: ['c', 'a'] }],
+  ])('%s', (_, text, target) => {
+    const start = performance.now();
+    expect(valueIn(editYaml(text, target))).toEqual(target);
+    expect(performance.now() - start).toBeLessThan(3000);
+  });
+});
+
 describe('items that move within a list', () => {
   const names = fc.uniqueArray(fc.constantFrom(...'abcdefghijkm'), { minLength: 1 });
   const forms: Record<string, (items: readonly string[]) => string> = {

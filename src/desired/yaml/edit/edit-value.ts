@@ -1,7 +1,7 @@
 import { contentColumn, keepsBlankLines } from './block-scalar.ts';
 import { endWithComments, removeEntry } from './edit-block.ts';
 import type { CollectionPart, Entry, Part } from './layout.ts';
-import { columnOf, isFirstOnLine, joinLines, lineStart, nextLineStart } from './lines.ts';
+import { blanksBefore, columnOf, isFirstOnLine, joinLines, lineStart, nextLineStart } from './lines.ts';
 import type { Patch } from './patch.ts';
 import { blockLines, flowText, hasEntries } from './render.ts';
 import { inStyle, type Literal, literal } from './strings.ts';
@@ -127,7 +127,7 @@ function writeBlock(
   if (opening.allowsBlock) {
     const column = columnOf(patch.text, opening.start) + opening.separator.length;
     // YAML does not allow tabs before a block: they become spaces.
-    const blanks = /[ \t]*$/.exec(patch.text.slice(0, opening.start))?.[0] ?? '';
+    const blanks = blanksBefore(patch.text, opening.start);
     const width = blanks.includes('\t') ? blanks.length : 0;
     patch.replace(opening.start - width, opening.end, ' '.repeat(width) + opening.separator + lines[0]);
     patch.insert(nextLine, joinLines(lines.slice(1), column, patch.eol));

@@ -36,7 +36,8 @@ type Span = [start: number, end: number];
 
 /** The comments of a gap between entries that are within removed spans, on one line. */
 function removedComments(text: string, [start, end]: Span, spans: readonly Span[]): string {
-  return Array.from(text.slice(start, end).matchAll(/[ \t]*#[^\n]*/g), ({ 0: comment, index }) => {
+  // Without the look behind, each blank of a long run would be tried as the first one.
+  return Array.from(text.slice(start, end).matchAll(/(?<![ \t])[ \t]*#[^\n]*/g), ({ 0: comment, index }) => {
     const at = start + index;
     return spans.some(([from, to]) => at >= from && at < to) ? trimTrailingBlanks(comment) : '';
   }).join('');

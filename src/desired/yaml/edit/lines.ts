@@ -14,10 +14,16 @@ export function columnOf(text: string, offset: number): number {
   return offset - lineStart(text, offset);
 }
 
-/** Whether only blanks precede `offset` on its line. */
-export function isFirstOnLine(text: string, offset: number): boolean {
+/** The blanks directly before `offset`. */
+export function blanksBefore(text: string, offset: number): string {
   let at = offset;
   while (at > 0 && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--;
+  return text.slice(at, offset);
+}
+
+/** Whether only blanks precede `offset` on its line. */
+export function isFirstOnLine(text: string, offset: number): boolean {
+  const at = offset - blanksBefore(text, offset).length;
   return at === 0 || text[at - 1] === '\n';
 }
 

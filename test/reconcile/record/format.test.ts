@@ -146,6 +146,7 @@ describe('decodeSection', () => {
     ['whose meta file is not JSON', { 'meta.json': '{' }],
     ['whose meta file is a list', { 'meta.json': '[]' }],
     ['of another version of the format', { 'meta.json': metaWith({ format: 2 }) }],
+    ['whose meta file is far too long', { 'meta.json': `${metaWith({})}${' '.repeat(70_000)}` }],
     ['with an additional field', { 'meta.json': metaWith({ more: 1 }) }],
     ['with an invalid fleet id', { 'meta.json': metaWith({ fleet: '--all' }) }],
     ['with an invalid revision', { 'meta.json': metaWith({ revision: 'HEAD' }) }],
@@ -186,6 +187,16 @@ describe('decodeSection', () => {
       else files.set(file, text);
     }
     expect(decodeSection(files)).toEqual(expect.any(String));
+  });
+
+  it.each([
+    ['millions of levels', '['.repeat(8_000_000) + ']'.repeat(8_000_000)],
+    ['a million rows that are not valid', `[${'["app","-",-1,"x"],'.repeat(1_000_000)}1]`],
+  ])('refuses a file with %s in a moment, without a list of all that is wrong', (_, text) => {
+    const files = new Map(WEB_FILES).set(shard, text);
+    const start = performance.now();
+    expect(decodeSection(files)).toEqual(expect.any(String));
+    expect(performance.now() - start).toBeLessThan(1500);
   });
 
   it('refuses random files without throwing', () => {

@@ -63,6 +63,8 @@ function objectRole(kind: Kind, name: string): FileRole {
  * Returns the folder that looks like the root of a desired state: `fleet` for `fleet/apps/web.yaml`; null if there is none.
  */
 export function desiredStateFolderOf(path: string): string | null {
+  // If the end does not match, the expression below would try it after each folder of that name in a deep path.
+  if (!/^.+\.ya?ml$/.test(path)) return null;
   return /^(.+)\/(?:apps|device-groups)\/.+\.ya?ml$/.exec(path)?.[1] ?? null;
 }
 

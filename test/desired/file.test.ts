@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classifyPath, newFilePath } from '../../src/desired/file.ts';
+import { classifyPath, desiredStateFolderOf, newFilePath } from '../../src/desired/file.ts';
 import { keyOf, NAME_PATTERN, Name, parseKey } from '../../src/desired/name.ts';
 
 describe('classifyPath', () => {
@@ -112,6 +112,25 @@ describe('classifyPath', () => {
         expect(classifyPath(newFilePath(kind, name))).toEqual({ role: 'object', kind, name });
       }),
     );
+  });
+});
+
+describe('desiredStateFolderOf', () => {
+  it.each([
+    ['fleet/apps/web.yaml', 'fleet'],
+    ['a/b/device-groups/eu/edge.yml', 'a/b'],
+    ['x/apps/apps/web.yaml', 'x/apps'],
+    ['apps/web.yaml', null],
+    ['fleet/apps/web.txt', null],
+    ['fleet/apps/.yaml', null],
+  ])('of %s is %j', (path, folder) => {
+    expect(desiredStateFolderOf(path)).toBe(folder);
+  });
+
+  it('is found in linear time, however deep the path is', () => {
+    const start = performance.now();
+    expect(desiredStateFolderOf(`${'apps/'.repeat(30_000)}x`)).toBe(null);
+    expect(performance.now() - start).toBeLessThan(500);
   });
 });
 

@@ -14,7 +14,7 @@ export const COLLECTIONS = {
 } as const;
 
 /** Raised with every change of the meaning of documents. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 const FLEET_BYTES = 16;
 

@@ -1,7 +1,7 @@
 import { type Database, prepare } from './connection.ts';
 
 /**
- * Version 2, the first to be released.
+ * Version 3, the first to be released.
  *
  * A counter outlives its object. While an object is stored, its id is the counter's `last`. `counters.hash` is the
  * seeded hash of an object that is not stored; `changed` is the id sequence of the last change. `state.seeded_from` is

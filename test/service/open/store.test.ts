@@ -28,7 +28,7 @@ const REBUILD =
 describe('a start with a store that this version must not use', () => {
   it.each([
     ['a store of a newer version', 'PRAGMA user_version = 99', `run that version, or ${EMPTY_FOLDER}`],
-    ['a store of an unreleased version', 'PRAGMA user_version = 1', EMPTY_FOLDER],
+    ['a store of an unreleased version', 'PRAGMA user_version = 2', EMPTY_FOLDER],
     ['a database of another program', 'PRAGMA application_id = 7', 'set DATA_DIR to another folder'],
     ['a file that is not a database', null, REBUILD],
   ])('is refused with the one remedy: %s', async (_, change, remedy) => {

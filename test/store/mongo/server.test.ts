@@ -2,6 +2,7 @@ import { type Collection, ObjectId } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SCHEMA_VERSION } from '../../../src/store/mongo/schema.ts';
 import { describeServer } from '../../../src/store/mongo/server-info.ts';
+import { LAST_UNRELEASED } from '../../../src/store/schema-version.ts';
 import { AT, app, appId, appStep, CONTEXT, group, groupStep, pass } from '../contract/support.ts';
 import {
   dropDatabase,
@@ -79,7 +80,7 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
 
     it.each<[string, number, RegExp]>([
       ['a newer', SCHEMA_VERSION + 1, /newer version of Holdfast .* MONGODB_DATABASE/],
-      ['an unreleased', 1, /unreleased version of Holdfast .* MONGODB_DATABASE/],
+      ['an unreleased', LAST_UNRELEASED, /unreleased version of Holdfast .* MONGODB_DATABASE/],
     ])(
       'is refused, with what to check, and left alone if it is of %s version',
       async (_, version, message) => {

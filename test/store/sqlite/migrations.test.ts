@@ -1,6 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { kindOf } from '../../../src/errors.ts';
+import { LAST_UNRELEASED } from '../../../src/store/schema-version.ts';
 import { type Database, prepare } from '../../../src/store/sqlite/connection.ts';
 import { checkHeader, MIGRATIONS, type Migration, migrate } from '../../../src/store/sqlite/migrations.ts';
 
@@ -15,8 +16,8 @@ const addColour: Migration = (target) =>
 const fill: Migration = (target) => target.exec("UPDATE objects SET colour = 'blue' WHERE name = 'web'");
 const fail: Migration = (target) => target.exec('CREATE TABLE half (x); INSERT INTO nowhere VALUES (1)');
 
-/** The version after all `MIGRATIONS`; the first of them makes version 2. */
-const NEWEST = MIGRATIONS.length + 1;
+/** The version after all `MIGRATIONS`. */
+const NEWEST = LAST_UNRELEASED + MIGRATIONS.length;
 
 function versionOf(target: Database): number | undefined {
   return prepare<{ user_version: number }>(target, 'PRAGMA user_version').get()?.user_version;
@@ -57,6 +58,19 @@ describe('migrate', () => {
     expect(prepare(db, "SELECT 1 FROM sqlite_schema WHERE name = 'half'").get()).toBeUndefined();
     migrate(db, [...MIGRATIONS, addColour, fill], 'fleet');
     expect(versionOf(db)).toBe(NEWEST + 2);
+  });
+});
+
+/** How SQLite describes what a database contains. */
+function layoutOf(target: Database): string {
+  const parts = prepare<{ sql: string }>(target, 'SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all();
+  return parts.map(({ sql }) => `${sql};\n`).join('');
+}
+
+describe('createSchema', () => {
+  it('makes what stores of version 3 contain (to change that, append to MIGRATIONS)', async () => {
+    migrate(db, MIGRATIONS.slice(0, 1), 'fleet');
+    await expect(layoutOf(db)).toMatchFileSnapshot('schema-3.sql');
   });
 });
 

@@ -106,8 +106,8 @@ describe('openSqliteStore', () => {
 
   it('refuses a database of a schema that was never released', async () => {
     await (await openAt(path)).close();
-    runSql('PRAGMA user_version = 1; ALTER TABLE objects RENAME TO apps');
-    await expectRefused('invalid', /an unreleased version of Holdfast \(its schema is 1\)/);
+    runSql('PRAGMA user_version = 2; ALTER TABLE objects RENAME TO apps');
+    await expectRefused('invalid', /an unreleased version of Holdfast \(its schema is 2\)/);
   });
 
   it('rejects as unavailable if the file cannot be created or opened', async () => {

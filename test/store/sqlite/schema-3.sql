@@ -1,0 +1,65 @@
+CREATE TABLE state (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  fleet TEXT NOT NULL,
+  sequence INTEGER NOT NULL DEFAULT 0,
+  claimed TEXT,
+  attempted_revision TEXT,
+  attempted_at INTEGER,
+  applied_revision TEXT,
+  applied_at INTEGER,
+  rules TEXT,
+  default_floor INTEGER NOT NULL DEFAULT 0,
+  id_sequence INTEGER NOT NULL DEFAULT 0,
+  last_oid TEXT,
+  seeded_from TEXT
+) STRICT;
+CREATE TABLE log_position (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  position INTEGER NOT NULL
+) STRICT;
+CREATE TABLE objects (
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group')),
+  name TEXT NOT NULL,
+  oid TEXT NOT NULL,
+  content TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  path TEXT,
+  blob TEXT,
+  PRIMARY KEY (kind, name)
+) STRICT;
+CREATE TABLE counters (
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group', 'prune')),
+  name TEXT NOT NULL,
+  last INTEGER NOT NULL,
+  floor INTEGER NOT NULL,
+  hash TEXT,
+  changed INTEGER NOT NULL,
+  PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX counters_by_change ON counters (changed);
+CREATE TABLE operations (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  action TEXT NOT NULL,
+  name TEXT,
+  request_id TEXT NOT NULL,
+  ids TEXT NOT NULL
+) STRICT;
+CREATE TABLE sqlite_sequence(name,seq);
+CREATE TABLE reports (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  oid TEXT NOT NULL UNIQUE,
+  arrived INTEGER NOT NULL,
+  hostname TEXT NOT NULL,
+  device_group TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  updated INTEGER,
+  body TEXT NOT NULL
+) STRICT;
+CREATE INDEX reports_by_hostname ON reports (hostname, seq, device_group, created, updated);
+CREATE INDEX reports_by_group ON reports (device_group, seq, created, updated);
+CREATE INDEX reports_by_time ON reports (created, seq, updated);
+CREATE INDEX reports_by_updated ON reports (updated, seq, created);
+CREATE INDEX reports_in_order ON reports (seq, created);
+CREATE INDEX reports_by_arrival ON reports (arrived);

@@ -1,6 +1,7 @@
 import { mapConcurrently } from '../../../async/concurrency.ts';
 import { syncChanged, syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
+import { explainFailure } from '../process/disk-trouble.ts';
 import { emptyTreeIdLike, nullIdLike } from '../process/object-ids.ts';
 import { withoutPrograms } from '../repository/programs.ts';
 import { branchTip, currentBranch } from '../repository/refs.ts';
@@ -163,7 +164,7 @@ async function reportingPublished({ commits }: Move, act: () => Promise<void>): 
     await act();
   } catch (error) {
     if (error instanceof MovedBack) throw error.cause;
-    const message = 'the commit is published, but the checkout could not be updated';
+    const message = explainFailure('the commit is published, but the checkout could not be updated', error);
     throw new HoldfastError('unavailable', message, { commits }, error);
   }
 }

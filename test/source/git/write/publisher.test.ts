@@ -1,9 +1,19 @@
+import { mkdirSync, renameSync, rmdirSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, testRepository } from '../../../support/git.ts';
-import { draftOf, machineWith, newRepository, openSource, publishOne, read, status } from '../support.ts';
+import {
+  draftOf,
+  faultsAt,
+  machineWith,
+  newRepository,
+  openSource,
+  publishOne,
+  read,
+  status,
+} from '../support.ts';
 
 async function start(files: Record<string, string> = { 'ds/apps/web.yaml': 'a\n', 'else.txt': 'e\n' }) {
   const repository = await testRepository();
@@ -99,6 +109,50 @@ describe('publish', () => {
     const id = await publishOne(source, { 'apps/web.yaml': 'b\n', 'apps/new.yaml': 'n\n' });
     expect(await repository.git('rev-parse', 'HEAD')).toBe(id);
     expect(await status(repository)).toBe('');
+  });
+});
+
+describe('a write that fails after the branch has moved', () => {
+  it('rejects with the published commit and the cause, and the next write follows it', async () => {
+    const repository = await testRepository();
+    const base = await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+    const note = join(repository.folder, '.git/holdfast-switch');
+    let isFailing = true;
+    const faults = faultsAt('branch-moved', () => {
+      if (!isFailing) return;
+      renameSync(note, `${note}.away`);
+      mkdirSync(note);
+    });
+    const source = await openSource(join(repository.folder, 'ds'), null, { faults });
+    const failure = await publishOne(source, { 'apps/web.yaml': 'b\n' }).catch((error: unknown) => error);
+    const published = await repository.git('rev-parse', 'HEAD');
+    expect(published).not.toBe(base);
+    expect(failure).toMatchObject({ kind: 'unavailable', details: { commits: [published] } });
+    isFailing = false;
+    rmdirSync(note);
+    renameSync(`${note}.away`, note);
+    const next = await publishOne(source, { 'apps/web.yaml': 'c\n' });
+    expect(await repository.git('rev-parse', 'HEAD', 'HEAD^')).toBe(`${next}\n${published}`);
+    expect(await status(repository)).toBe('');
+  });
+
+  it.each([
+    [
+      'a file system that became read-only',
+      'EROFS: read-only file system, open',
+      ': the file system is read-only',
+    ],
+    ['a cause without advice', 'EISDIR: illegal operation on a directory, open', ''],
+  ])('says why: %s', async (_, cause, why) => {
+    const repository = await testRepository();
+    await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
+    const faults = faultsAt('branch-synced', () => {
+      throw new Error(cause);
+    });
+    const source = await openSource(join(repository.folder, 'ds'), null, { faults });
+    await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
+      message: `the commit is published, but the checkout could not be updated${why}`,
+    });
   });
 });
 

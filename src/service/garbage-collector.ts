@@ -4,8 +4,14 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 const YOUNG_SIZE = 8 * 1024 * 1024;
 /** V8 keeps a part of each page for itself, so the space never has all of its bytes for objects. */
 const USABLE_SHARE = 0.9;
-/** Milliseconds between two checks whether V8 has shrunk the space, as it does when the process is idle. */
+/** Milliseconds between two checks of the size of the space, which V8 shrinks while the process is idle. */
 const CHECK_INTERVAL = 60_000;
+/** Milliseconds within which V8 collects the old generation, if there is any load. */
+const COLLECTION_LIMIT = 60_000;
+/** Milliseconds between two checks whether it has done so. */
+const COLLECTION_CHECK = 250;
+/** Milliseconds that a collection takes from its beginning, at most. */
+const COLLECTION_TIME = 2_000;
 /** Limits the loop that makes V8 grow the space, in case it does not: objects of 8 MB in all must suffice. */
 const MAX_ROUNDS = 300;
 
@@ -25,9 +31,11 @@ const MAX_ROUNDS = 300;
 export function tuneCollector(): void {
   setFlagsFromString('--heap-growing-percent=80');
   holdYoungSpace();
-  // The heap of a new thread sets the growth factor to 2 for all.
-  process.on('worker', (thread) => thread.once('online', holdYoungSpace));
-  setInterval(holdYoungSpace, CHECK_INTERVAL).unref();
+  // More than YOUNG_SIZE if a flag on the command line says so.
+  const largest = youngSpace();
+  const correct = (): void => correctYoungSpace(largest);
+  process.on('worker', (thread) => thread.once('online', correct));
+  setInterval(correct, CHECK_INTERVAL).unref();
 }
 
 /**
@@ -38,6 +46,33 @@ export function tuneCollector(): void {
  */
 export function holdMemoryDown(): void {
   setFlagsFromString('--heap-growing-percent=15');
+}
+
+/**
+ * Brings the young generation to its size, which is at most `largest` bytes. The heap of a new thread sets V8's growth
+ * factor to 2 for all heaps, so that ours can have doubled before the thread is online.
+ */
+function correctYoungSpace(largest: number): void {
+  holdYoungSpace();
+  if (youngSpace() > largest) shrinkYoungSpace(largest);
+}
+
+/**
+ * Lets the next collection of the old generation shrink the young one, which V8 otherwise does only while the process is
+ * idle, and then grows it to its size. V8's flag for that also makes collections so frequent that a pass takes twice as
+ * much processor time, so it is set for one collection only.
+ */
+function shrinkYoungSpace(largest: number): void {
+  setFlagsFromString('--optimize-for-size');
+  const end = performance.now() + COLLECTION_LIMIT;
+  const timer = setInterval(() => {
+    if (youngSpace() > largest && performance.now() < end) return;
+    clearInterval(timer);
+    setFlagsFromString('--no-optimize-for-size');
+    holdYoungSpace();
+    // Another collection, which also shrinks the space, can have begun meanwhile.
+    setTimeout(holdYoungSpace, COLLECTION_TIME).unref();
+  }, COLLECTION_CHECK).unref();
 }
 
 /**

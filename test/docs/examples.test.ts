@@ -315,6 +315,27 @@ for app in local["reply"]["apps"]:
   });
 });
 
+/** A mount of a Compose service: `SOURCE:TARGET`, or an object. */
+type Mount = string | { source: string; target: string; read_only?: boolean; bind?: object };
+
+function targetOf(mount: Mount): string | undefined {
+  return typeof mount === 'string' ? mount.replace(/:ro$/, '').split(':').at(-1) : mount.target;
+}
+
+it.each(['compose.yaml', 'compose-many.yaml'])(
+  '%s refuses a mistyped folder of the host, which would otherwise be created, empty and owned by root',
+  async (file) => {
+    const { services } = await readYaml(file);
+    const mounts: Mount[] = Object.values<{ volumes?: Mount[] }>(services).flatMap(
+      ({ volumes = [] }) => volumes,
+    );
+    const ofHost = mounts.filter((mount) => /\$\{FLEET_/.test(JSON.stringify(mount)));
+    expect(ofHost.length).toBeGreaterThan(0);
+    for (const mount of ofHost)
+      expect(mount).toMatchObject({ type: 'bind', bind: { create_host_path: false } });
+  },
+);
+
 describe('DATA_DIR of the Dockerfile', async () => {
   const text = await readFile(join(EXAMPLES, 'Dockerfile'), 'utf8');
   const [, folder = ''] = /^ENV .*\bDATA_DIR=(\S+)/m.exec(text) ?? [];
@@ -331,7 +352,7 @@ describe('DATA_DIR of the Dockerfile', async () => {
     const { services, volumes } = await readYaml(file);
     const names = Object.keys(services).filter((name) => name.startsWith('manager'));
     const mounts = names.map((name) =>
-      services[name].volumes.filter((mount: string) => mount.endsWith(`:${folder}`)),
+      services[name].volumes.filter((mount: Mount) => targetOf(mount) === folder),
     );
     const used = new Set(mounts.flat().map((mount: string) => mount.split(':')[0]));
     expect([mounts.map(({ length }) => length), used.size]).toEqual([Array(count).fill(1), count]);
@@ -355,7 +376,7 @@ describe('compose-many.yaml and git-server.Dockerfile', async () => {
     }
     const hosts = new URL(environment.MONGODB_URI.replace(/,[^/]*/, '')).hostname;
     expect(Object.keys(services)).toContain(hosts);
-    const targets = (of: string[]) => of.map((mount) => mount.replace(/:ro$/, '').split(':').at(-1));
+    const targets = (of: Mount[]) => of.map(targetOf);
     for (const name of managers) {
       const mounts = targets(services[name].volumes);
       expect(mounts).toEqual(expect.arrayContaining([environment.GIT_SSH_KEY, environment.GIT_KNOWN_HOSTS]));

@@ -207,6 +207,8 @@ describe('settings in examples exist', () => {
       readOnlyRootFilesystem: true,
       allowPrivilegeEscalation: false,
     });
+    // Otherwise devices could not reach the last good replies while the store is unavailable.
+    expect(service.spec.publishNotReadyAddresses).toBe(true);
     const probes = [manager.readinessProbe, manager.livenessProbe].map(({ httpGet }) => httpGet.path);
     expect(probes).toEqual(['/readyz', '/healthz']);
   });

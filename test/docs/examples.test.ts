@@ -226,6 +226,16 @@ describe('settings in examples exist', () => {
   });
 });
 
+it('docs/deployment.md says what holdfast.service must allow for a clone with core.sharedRepository', async () => {
+  const unit = await readFile(join(EXAMPLES, 'holdfast.service'), 'utf8');
+  // It denies what git does in such a clone: it sets the setgid bit of new folders.
+  expect(unit).toMatch(/^RestrictSUIDSGID=yes$/m);
+  const paragraphs = (await readFile(join(PROJECT, 'docs/deployment.md'), 'utf8')).split('\n\n');
+  const sharing = paragraphs.filter((text) => text.includes('core.sharedRepository'));
+  expect(sharing.length).toBeGreaterThan(0);
+  for (const text of sharing) expect(text).toContain('`RestrictSUIDSGID=no`');
+});
+
 it('prometheus-rules.yaml uses metrics that the manager has', async () => {
   const { groups } = await readYaml('prometheus-rules.yaml');
   const rules: { alert: string; expr: string; annotations: { summary: string } }[] = groups[0].rules;

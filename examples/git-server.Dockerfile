@@ -1,5 +1,5 @@
 # One bare repository over SSH: `docker build --file examples/git-server.Dockerfile --tag fleet-git examples`.
-# /keys/authorized_keys lists who may fetch and push; /keys/host is the private host key of the server.
+# /keys/authorized_keys, readable by every user, lists who may fetch and push; /keys/host is the private host key of the server.
 FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends git openssh-server \

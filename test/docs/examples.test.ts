@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments, parseDocument } from 'yaml';
@@ -398,6 +398,28 @@ describe('compose-many.yaml and git-server.Dockerfile', async () => {
     const options: string[] = JSON.parse(/^CMD (.*)$/m.exec(text)?.[1] ?? '[]');
     expect(options).toEqual(expect.arrayContaining(['HostKey=/keys/host', `AllowUsers=${remote.username}`]));
     expect(options).toContain('AuthorizedKeysFile=/keys/authorized_keys');
+  });
+
+  it('get the keys that they mount from the commands of the comment, whatever the umask', async () => {
+    const comment = await readFile(join(EXAMPLES, 'compose-many.yaml'), 'utf8');
+    const commands = [...comment.matchAll(/^# {3}((?:mkdir|ssh-keygen|echo|cat|chmod) .*)$/gm)].map(
+      ([, line]) => line,
+    );
+    const HOME = await temporaryFolder();
+    await mkdir(join(HOME, '.ssh'));
+    await writeFile(join(HOME, '.ssh/person.pub'), 'key of a person\n');
+    const keygen = '#!/bin/sh\nfor file; do :; done\necho "key $file" | tee "$file" > "$file.pub"\n';
+    await writeFile(join(HOME, 'ssh-keygen'), keygen, { mode: 0o755 });
+    const env = { PATH: `${HOME}:${process.env['PATH']}`, HOME };
+    await execute('sh', ['-euc', ['umask 077', ...commands].join('\n')], { cwd: HOME, env });
+    const mounts: Mount[] = [...services['manager-1'].volumes, ...git.volumes];
+    const keys = mounts.flatMap((mount) => (typeof mount === 'string' ? [] : basename(mount.source)));
+    expect(await readdir(join(HOME, 'keys'))).toEqual(expect.arrayContaining(keys));
+    const authorized = join(HOME, 'keys/authorized_keys');
+    expect(await readFile(authorized, 'utf8')).toBe('key keys/manager\nkey of a person\n');
+    // The server reads it as the user `git`, and the key of a manager must be closed to others.
+    expect((await stat(authorized)).mode & 0o004).toBe(0o004);
+    expect((await stat(join(HOME, 'keys/manager'))).mode & 0o077).toBe(0);
   });
 
   it('create a repository that accepts the push of a first branch', async () => {

@@ -4,10 +4,21 @@ import { isLauncher } from '../process/launcher.ts';
 
 /**
  * Whether a running process may hold a lock file: it has the file open, or is a git in one of these folders that locks.
- * Null if this machine cannot tell.
+ * Null if this machine cannot tell, or if such a process may run outside of this container.
  */
 export async function isHeld(path: string, folders: readonly string[]): Promise<boolean | null> {
-  return anyOtherProcess(async (id) => (await hasOpen(id, path)) || (await isGitIn(id, folders, mayLock)));
+  const isSeen = await anyOtherProcess(
+    async (id) => (await hasOpen(id, path)) || (await isGitIn(id, folders, mayLock)),
+  );
+  return isSeen === false && !(await seesAllProcesses()) ? null : isSeen;
+}
+
+/** The namespace of process ids that Linux starts with (`PROC_PID_INIT_INO`), to which a container does not belong. */
+const FIRST_NAMESPACE = 'pid:[4026531836]';
+
+/** Whether this process sees all others of the machine: it does not in a container. */
+export async function seesAllProcesses(): Promise<boolean> {
+  return (await readlink('/proc/self/ns/pid').catch(() => '')) === FIRST_NAMESPACE;
 }
 
 /** Whether a git that may write runs in one of these folders, not started by this manager; null if unknown. */

@@ -15,7 +15,7 @@ const CLEAR_INTERVAL = 1000;
 
 /** Age at which an unheld lock counts as dead (milliseconds): the process of a younger one may be about to open it. */
 export const DEAD_AFTER = 2000;
-/** The same where open files cannot be inspected: longer than git works, and than most editors stay open. */
+/** The same where its process may not be visible: longer than git works, and than most editors stay open. */
 export const DEAD_AFTER_BLINDLY = 15 * 60_000;
 
 /** git's messages for a locked index, and for a locked ref in files and in tables. git has then moved nothing. */

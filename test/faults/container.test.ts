@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startProcessManager } from '../support/process-manager.ts';
+import { works } from '../support/tools.ts';
+import { changeWeb, newFleet } from './small-fleet.ts';
+
+/** Runs a command where it sees no other processes, as in a container. */
+const CONTAINER = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child'];
+
+const isMissing =
+  process.platform !== 'linux' || !works(CONTAINER[0] ?? '', [...CONTAINER.slice(1), 'true']);
+
+/** Starts a manager in a container, with a lock of the index that is this many seconds old. */
+async function startWithLock(age: number) {
+  const { repository, dataFolder } = await newFleet();
+  const manager = await startProcessManager({ repository, dataFolder, wrapper: CONTAINER });
+  expect((await changeWeb(manager, 'before:1')).status).toBe(202);
+  const lock = join(repository.folder, '.git/index.lock');
+  await writeFile(lock, '');
+  const then = Date.now() / 1000 - age;
+  await utimes(lock, then, then);
+  return { manager, lock };
+}
+
+describe.skipIf(isMissing)('a manager in a container', () => {
+  it('leaves a lock alone that a git outside of the container may hold', async () => {
+    const { manager, lock } = await startWithLock(60);
+    const reply = await changeWeb(manager, 'blocked:1');
+    expect([reply.status, reply.body.error]).toEqual([409, expect.stringContaining('locked')]);
+    expect(existsSync(lock)).toBe(true);
+    await manager.kill();
+  });
+
+  it('removes it after 15 minutes', async () => {
+    const { manager, lock } = await startWithLock(16 * 60);
+    expect((await changeWeb(manager, 'after:1')).status).toBe(202);
+    expect(existsSync(lock)).toBe(false);
+    await manager.kill();
+  });
+
+  it('removes the lock of a manager that was killed at once', async () => {
+    const { manager, lock } = await startWithLock(0);
+    await writeFile(lock, 'holdfast 1\n');
+    expect((await changeWeb(manager, 'after:1')).status).toBe(202);
+    await manager.kill();
+  });
+});

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { posix, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { messageOf } from '../../errors.ts';
@@ -6,6 +7,7 @@ import type { Config } from '../../settings.ts';
 import { type CheckoutSource, openCheckout } from '../../source/git/checkout.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';
 import { openRemote } from '../../source/git/origin/remote.ts';
+import type { Repository } from '../../source/git/repository/repository.ts';
 import type { Source } from '../../source/source.ts';
 
 /** What opening the source needs beside the settings. */
@@ -62,8 +64,19 @@ async function openLocal(
       { folder: source.repository.context.folder },
       'the folder was not in a git repository: created one, with a first commit',
     );
+  await warnOfOtherOwner(source.repository, logger);
   await recoverCheckout(source, logger);
   return source;
+}
+
+/** Warns if root will write into a clone of another user, who then cannot change or remove what it wrote. */
+async function warnOfOtherOwner({ context, commonFolder }: Repository, logger: Logger): Promise<void> {
+  const { uid } = await stat(commonFolder);
+  if (process.getuid?.() !== 0 || uid === 0) return;
+  logger.warn(
+    { folder: context.folder, owner: uid },
+    'the manager runs as root in the clone of another user, who cannot change what it writes there; run it as that user',
+  );
 }
 
 /**

@@ -10,8 +10,8 @@ import {
   type Repository,
 } from '../../../../src/source/git/repository/repository.ts';
 import { openCommitWriter } from '../../../../src/source/git/write/commit-writer.ts';
-import { writeFiles } from '../../../support/folder.ts';
-import { type TestRepository, testRepository } from '../../../support/git.ts';
+import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
+import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
 import { contextAt, draftOf, MACHINE, machineWith } from '../support.ts';
 
 /** Seconds. */
@@ -231,6 +231,21 @@ describe('a clean-up', () => {
       expect((await packFiles(repository)).length).toBeLessThan(5);
     },
   );
+
+  it('does not copy the objects that a clone borrows from another repository', async () => {
+    const lender = await testRepository();
+    const borrowed = await lender.commit({ 'ds/apps/web.yaml': 'a\n' });
+    const clone = repositoryAt(join(await temporaryFolder(), 'clone'));
+    await lender.git('clone', '--quiet', '--shared', lender.folder, clone.folder);
+    const [old = ''] = await makeVersions(clone, numbered('version'));
+    await age(await packFiles(clone), 21 * DAY);
+    await (await openMaintenance(clone, 'clone'))();
+    expect(await hasObject(clone, old)).toBe(false);
+    const packed = await Promise.all(
+      (await packFiles(clone, '.idx')).map((path) => clone.git('verify-pack', '--verbose', path)),
+    );
+    expect(packed.join('\n')).not.toContain(borrowed);
+  });
 
   it('keeps an unfinished pack that an unseen process began in the meantime, if it succeeds', async () => {
     const repository = await testRepository();

@@ -136,4 +136,14 @@ describe('touchedPaths and commitsBetween', () => {
     expect(await reader.commitsBetween(first, last)).toEqual([last, middle]);
     expect(await reader.commitsBetween(last, last)).toEqual([]);
   });
+
+  it('return both paths of a file that was renamed, without a change or with one', async () => {
+    const repository = await testRepository();
+    const lines = Array.from({ length: 20 }, (_, line) => `# ${line}\n`).join('');
+    const first = await repository.commit({ 'ds/a': lines, 'ds/b': `${lines}b` });
+    await repository.git('mv', 'ds/a', 'ds/a-moved');
+    const last = await repository.commit({ 'ds/b': null, 'ds/b-moved': `${lines}c` });
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    expect(await reader.touchedPaths(first, last)).toEqual(new Set(['a', 'a-moved', 'b', 'b-moved']));
+  });
 });

@@ -1,7 +1,7 @@
 import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../../support/folder.ts';
+import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
 import { draftOf, newRepository, openSource, publishOne } from '../support.ts';
@@ -138,19 +138,22 @@ describe('history', () => {
     await repository.commit({ 'else2.txt': '1' });
     await repository.git('merge', '--quiet', '--no-commit', '--no-ff', 'main');
     await repository.commit({ 'ds/apps/evil.yaml': APP }, 'merge');
-    await repository.git('rm', '--quiet', 'ds/apps/evil.yaml');
-    await repository.commit({});
+    await repository.git('switch', '--quiet', 'main');
     expect(await pathsOf(repository)).toContain('apps/evil.yaml');
   });
 
   it('has paths of a side branch whose merge took nothing from it', async () => {
-    const { repository } = await branchyRepository();
+    const { repository, revisions } = await branchyRepository();
     await repository.git('switch', '--quiet', '-c', 'ours');
     await repository.commit({ 'ds/apps/dropped.yaml': APP });
     await repository.git('switch', '--quiet', 'main');
     await repository.git('merge', '--quiet', '-s', 'ours', '-m', 'take nothing', 'ours');
     await repository.git('branch', '--quiet', '-D', 'ours');
+    await repository.git('reflog', 'expire', '--expire=now', '--all');
     expect(await pathsOf(repository)).toContain('apps/dropped.yaml');
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    const touched = await reader.touchedPaths(revisions.m, await repository.git('rev-parse', 'HEAD'));
+    expect(touched).toEqual(new Set(['apps/dropped.yaml']));
   });
 
   it('has paths of commits that were reset away or amended, until git prunes them', async () => {
@@ -289,6 +292,19 @@ describe('a ref that names a missing object', () => {
     expect((await source.reader.history()).isComplete).toBe(false);
   });
 });
+
+it.each(['ids', 'ids-base', 'origin-ids', 'recording'])(
+  'a missing object at refs/holdfast/%s, of the record of ids, leaves the history complete',
+  async (name) => {
+    const repository = await newRepository();
+    await repository.commit({ 'ds/apps/web.yaml': 'a' });
+    const newestCommit = Number(await repository.git('log', '-1', '--format=%ct'));
+    await writeFiles(repository.folder, { [`.git/refs/holdfast/${name}`]: `${'1'.repeat(40)}\n` });
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    const paths = new Set(['apps/web.yaml']);
+    expect(await reader.history()).toEqual({ paths, newestCommit, isComplete: true });
+  },
+);
 
 describe('a repository that git cannot read', () => {
   it.each([

@@ -53,10 +53,8 @@ function fetchArguments(showsProgress: boolean): string[] {
     '--no-tags',
     '--prune',
     '--no-write-fetch-head',
-    '--no-auto-maintenance',
     '--no-show-forced-updates',
     '--update-shallow',
-    '--end-of-options',
     'origin',
   ];
 }
@@ -189,7 +187,7 @@ export const commands = {
   /** Prints the full names of all branches. */
   branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
   /** Prints a line of `<id> TAB <full name>` for each branch that origin has. */
-  originBranches: () => command('ls-remote', '--quiet', '--heads', '--end-of-options', 'origin'),
+  originBranches: () => command('ls-remote', '--quiet', '--heads', 'origin'),
   /** Prints lines of `<id> SP <full name>` for these refs and any below them; the objects can be of any type. */
   refTip: (...refs: string[]) =>
     command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refName)),

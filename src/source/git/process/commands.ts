@@ -163,8 +163,7 @@ export const commands = {
   /** Prints the ref to which a symbolic ref finally leads. */
   symbolic: (ref: string) => command('symbolic-ref', '--quiet', '--end-of-options', refName(ref)),
   batchObjects: () => command('cat-file', '--batch-command'),
-  listTree: (tree: string) =>
-    command('ls-tree', '-r', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  listTree: (tree: string) => command('ls-tree', '-r', '-z', '--end-of-options', objectId(tree)),
   /**
    * Lists what git ignores below a path of the work tree. A folder in which it ignores everything is listed as one name
    * with a slash at its end.
@@ -183,7 +182,7 @@ export const commands = {
   /** Lists the entries of the index below a path, each with a letter for its state. */
   indexEntries: (path: string) => command('ls-files', '-z', '-t', '--stage', '--', path === '' ? '.' : path),
   /** Lists the entries of one tree, without those of its subtrees. */
-  listTop: (tree: string) => command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(tree)),
+  listTop: (tree: string) => command('ls-tree', '-z', '--end-of-options', objectId(tree)),
   /** Prints the full names of all branches. */
   branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
   /** Prints a line of `<id> TAB <full name>` for each branch that origin has. */
@@ -193,7 +192,7 @@ export const commands = {
     command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refName)),
   /** Prints the entry of one path from the tree that contains it; the object that the entry names can be damaged. */
   treeEntry: (revision: string, path: string) =>
-    command('ls-tree', '-z', '--full-tree', '--end-of-options', objectId(revision), path),
+    command('ls-tree', '-z', '--end-of-options', objectId(revision), path),
   /** Compares pairs of trees, with all submodules: settings or a committed `.gitmodules` could hide some. */
   diffTrees: () =>
     command(

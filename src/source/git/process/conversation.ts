@@ -248,7 +248,7 @@ class Session implements AnswerReader {
       }, this.#context.timeLimit);
       this.#wake = () => {
         clearTimeout(timer);
-        if (this.#failure !== null && this.#size === 0) reject(this.#failure);
+        if (this.#failure !== null) reject(this.#failure);
         else resolve();
       };
     });

@@ -23,6 +23,8 @@ const END_OF_DIFF = 'end';
  * folder is listed instead, which has its own limit.
  */
 const MAX_CHANGES = 1_000_000;
+/** The most files that are looked up one by one, each of which makes git read the tree of its folder anew. */
+const MAX_LOOK_UPS = 100;
 
 /**
  * Creates the reader of a repository's folder; closing it closes `objects`, too. `follow` is called each time that the
@@ -43,7 +45,8 @@ export function createReader(
     head: () => asUnavailable(async () => readHead(objects, await follow(), close)),
     folderTree: (revision) => asUnavailable(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => asUnavailable(() => readList(repository, tree)),
-    changes: (from, to) => asUnavailable(() => readChanges(diffs, from, to).catch(nullIfGitFailed)),
+    changes: (from, to) =>
+      asUnavailable(() => readChanges(repository, diffs, objects, from, to).catch(nullIfGitFailed)),
     blob: (id, maxBytes) => asUnavailable(() => objects.blob(id, maxBytes)),
     commit: (revision) => asUnavailable(() => readCommit(objects, revision)),
     lastChange: (revision) => asUnavailable(() => readLastChange(repository, revision)),
@@ -79,10 +82,37 @@ async function readList({ context }: Repository, tree: string): Promise<TreeEntr
   return parseTreeList(await runGit(context, commands.listTree(tree)));
 }
 
-async function readChanges(diffs: Conversation, from: string, to: string): Promise<TreeChange[] | null> {
+async function readChanges(
+  repository: Repository,
+  diffs: Conversation,
+  objects: ObjectReader,
+  from: string,
+  to: string,
+): Promise<TreeChange[] | null> {
   // The repository was replaced by one with the other object format; git would only print such a line as it is.
   if (from.length !== to.length) return null;
-  return diffs.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, readDiff);
+  const changes = await diffs.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, readDiff);
+  return changes !== null && (await areSound(repository, objects, changes, to)) ? changes : null;
+}
+
+/**
+ * Whether changes lead to the files of the tree `to`. If a tree names a file twice, or is not in order, as only other
+ * programs than git make them, git reports a file as deleted that is still there, or a path twice.
+ */
+async function areSound(
+  repository: Repository,
+  objects: ObjectReader,
+  changes: readonly TreeChange[],
+  to: string,
+): Promise<boolean> {
+  if (new Set(changes.map(({ path }) => path)).size !== changes.length) return false;
+  const deleted = changes.filter(({ entry }) => entry === null);
+  if (deleted.length > MAX_LOOK_UPS) {
+    const left = new Set((await readList(repository, to)).map(({ path }) => path));
+    return !deleted.some(({ path }) => left.has(path));
+  }
+  const found = await Promise.all(deleted.map(({ path }) => objects.info(`${to}:${path}`)));
+  return found.every((info) => info === null || info.type === 'tree');
 }
 
 /** For `catch`: trees that crash the comparison, such as 20,000 nested folders, can perhaps still be listed. */

@@ -210,3 +210,22 @@ describe('a repository with the sha256 format', () => {
     expect(await sha256.git('status', '--porcelain')).toBe('');
   });
 });
+
+describe('changes from a tree that git itself would not make', () => {
+  const plumbing = plumbingOf(repository);
+  const [one, two] = [plumbing.blob('one\n'), plumbing.blob('two\n')];
+  const file = (name: string, id = one) => ({ mode: '100644', name, id });
+  const MANY = Array.from({ length: 200 }, (_, index) => file(`b${1000 + index}.yaml`));
+  const VALID = plumbing.tree([file('a.yaml'), file('m.yaml'), file('z.yaml')]);
+
+  it.each([
+    ['names a file twice', [file('a.yaml'), file('a.yaml', two), file('m.yaml'), file('z.yaml')]],
+    [
+      'names one of many files twice',
+      [file('a.yaml'), file('a.yaml', two), ...MANY, file('m.yaml'), file('z.yaml')],
+    ],
+    ['is not in order', [file('z.yaml'), file('m.yaml'), file('a.yaml')]],
+  ])('are null if git would call a file deleted that is still there, since a tree %s', async (_, entries) => {
+    expect(await source.reader.changes(plumbing.tree(entries), VALID)).toBeNull();
+  });
+});

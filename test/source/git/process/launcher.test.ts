@@ -9,6 +9,8 @@ import { isGitWriting } from '../../../../src/source/git/work-tree/holders.ts';
 import { contextAt, folderOfFile, repositoryOfFile } from '../support.ts';
 import { command, FAILING_CALLS, failureOf } from './failure.ts';
 
+const EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391';
+
 const repository = await repositoryOfFile();
 await repository.commit({ 'a.txt': 'one\n' });
 const context = contextAt(repository.folder);
@@ -79,13 +81,19 @@ describe('a launcher', () => {
 
   it('runs each command in the environment of its own context', async () => {
     const launcher = openLauncher();
-    const printsIndex = await withGitScript('printf %s "$GIT_INDEX_FILE"');
+    const printsIndex = await withGitScript('printf %s "$(printenv GIT_INDEX_FILE || echo none)"');
     const withIndex = (path: string) => ({
       ...printsIndex,
       env: { ...printsIndex.env, GIT_INDEX_FILE: path },
     });
     expect(await launcher.run(withIndex('one'), commands.version())).toBe('one');
     expect(await launcher.run(withIndex('two'), commands.version())).toBe('two');
+    expect(await launcher.run(printsIndex, commands.version())).toBe('none');
+  });
+
+  it('leaves a command that reads its input without any', async () => {
+    const hashInput = openLauncher().run({ ...context, timeLimit: 5000 }, command('hash-object', '--stdin'));
+    expect(await hashInput).toBe(`${EMPTY_BLOB}\n`);
   });
 
   it.each(FAILING_CALLS)(

@@ -37,6 +37,9 @@ const INDEX_OPTIONS_CONFLICT = 85;
 /** The driver's errors about an address that cannot work with any server, however often it is tried. */
 const REFUSALS = [MongoParseError, MongoInvalidArgumentError, MongoMissingDependencyError] as const;
 
+/** Node's codes for settings that it refuses before it connects: `localPort=abc`, `ciphers=x`, a key that is none. */
+const REFUSED_SETTING = /^ERR_(INVALID_|OUT_OF_RANGE$|TLS_INVALID_|SSL_NO_CIPHER_MATCH$|CRYPTO_|OSSL_)/;
+
 /** User and password in a URI. */
 const CREDENTIALS = /\/\/[^/\s]*@/g;
 
@@ -74,10 +77,15 @@ export function openError(error: unknown, place: AddressPlace): unknown {
   return new HoldfastError('invalid', `${place} names a file that cannot be read (${code})`, {}, error);
 }
 
-/** Returns the error, or the one among its causes, by which the driver refuses the address; null if there is none. */
+/**
+ * Returns the error, or the one among its causes, by which the driver or Node refuses the address; null if there is none.
+ */
 function refusalIn(error: unknown): Error | null {
   if (!(error instanceof Error)) return null;
-  return REFUSALS.some((refusal) => error instanceof refusal) ? error : refusalIn(error.cause);
+  const { code } = error as NodeJS.ErrnoException;
+  const isRefusal =
+    REFUSALS.some((refusal) => error instanceof refusal) || REFUSED_SETTING.test(String(code));
+  return isRefusal ? error : refusalIn(error.cause);
 }
 
 export function isDuplicateKey(error: unknown): boolean {

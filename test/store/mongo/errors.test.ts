@@ -1,5 +1,6 @@
 import {
   MongoAWSError,
+  MongoClient,
   MongoError,
   MongoInvalidArgumentError,
   MongoMissingDependencyError,
@@ -126,6 +127,31 @@ describe('an error while a connection is opened', () => {
       kind: 'invalid',
       message: 'MONGODB_URI cannot be used: no host in mongodb://(secret)@one/',
     });
+  });
+
+  it.each([
+    'tls=true&secureProtocol=x',
+    'tls=true&ciphers=x',
+    'tls=true&ecdhCurve=x',
+    'tls=true&key=x',
+    'localPort=abc',
+    'localAddress=x',
+    'autoSelectFamilyAttemptTimeout=0',
+  ])('of Node about a setting in the address is invalid: %s', async (setting) => {
+    const client = new MongoClient(`mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=200&${setting}`);
+    const error = await client.connect().catch((reason: unknown) => reason);
+    await client.close();
+    expect(openError(error, 'MONGODB_URI')).toMatchObject({
+      kind: 'invalid',
+      message: expect.stringMatching(/^MONGODB_URI cannot be used: \S/),
+    });
+  });
+
+  it('of a port that nobody listens on is unavailable', async () => {
+    const client = new MongoClient('mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=200');
+    const error = await client.connect().catch((reason: unknown) => reason);
+    await client.close();
+    expect(openError(error, 'MONGODB_URI')).toMatchObject({ kind: 'unavailable' });
   });
 
   it('of another system call is not known', () => {

@@ -57,6 +57,10 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
     /^(?:(?:error|fatal|warning): .*: Input\/output error|EIO: )/m,
     'the disk reports errors; check the system log',
   ],
+  [
+    /^error: [Oo]bject [0-9a-f]+ not a |^error: Could not read [0-9a-f]+$|\bunable to (?:read tree|unpack) |\) is corrupt$/m,
+    'an object is missing, damaged or of the wrong type; see git fsck',
+  ],
 ];
 
 /** Why git could not be started, or could not open files. */

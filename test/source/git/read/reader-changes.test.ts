@@ -229,3 +229,27 @@ describe('changes from a tree that git itself would not make', () => {
     expect(await source.reader.changes(plumbing.tree(entries), VALID)).toBeNull();
   });
 });
+
+describe('a folder that cannot be listed', () => {
+  const plumbing = plumbingOf(repository);
+  const blob = plumbing.blob('one\n');
+  const folderAt = (id: string) => plumbing.tree([{ mode: '40000', name: 'apps', id }]);
+  const damaged = plumbing.tree([{ mode: '100644', name: 'damaged.yaml', id: blob }]);
+
+  it.each([
+    ['a file that its tree calls a folder', folderAt(blob), undefined],
+    ['a missing folder', folderAt('1'.repeat(40)), undefined],
+    ['a damaged folder', folderAt(damaged), damaged],
+  ])('is unavailable, with advice: %s', async (_, tree, object) => {
+    if (object !== undefined) {
+      const path = join(repository.folder, '.git/objects', object.slice(0, 2), object.slice(2));
+      await rm(path);
+      await writeFile(path, 'no object');
+    }
+    await expect(source.reader.list(tree)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message:
+        'git could not read the repository: an object is missing, damaged or of the wrong type; see git fsck',
+    });
+  });
+});

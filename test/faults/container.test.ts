@@ -9,8 +9,7 @@ import { changeWeb, newFleet } from './small-fleet.ts';
 /** Runs a command where it sees no other processes, as in a container. */
 const CONTAINER = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child'];
 
-const isMissing =
-  process.platform !== 'linux' || !works(CONTAINER[0] ?? '', [...CONTAINER.slice(1), 'true']);
+const isMissing = process.platform !== 'linux' || !works(CONTAINER[0] ?? '', [...CONTAINER.slice(1), 'true']);
 
 /** Starts a manager in a container, with a lock of the index that is this many seconds old. */
 async function startWithLock(age: number) {

@@ -91,27 +91,32 @@ async function readChanges(
 ): Promise<TreeChange[] | null> {
   // The repository was replaced by one with the other object format; git would only print such a line as it is.
   if (from.length !== to.length) return null;
-  const changes = await diffs.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, readDiff);
-  return changes !== null && (await areSound(repository, objects, changes, to)) ? changes : null;
+  const diff = await diffs.ask(`${objectId(from)} ${objectId(to)}\n${END_OF_DIFF}\n`, readDiff);
+  if (diff === null) return null;
+  const { changes, added } = diff;
+  // If a tree names a file twice, or is not in order, as only other programs than git make them, git reports a path
+  // twice, a file that is still there as deleted, or one that was there as added.
+  if (new Set(changes.map(({ path }) => path)).size !== changes.length) return null;
+  const deleted = changes.filter(({ entry }) => entry === null).map(({ path }) => path);
+  const areSound = await Promise.all([
+    areAbsent(repository, objects, deleted, to),
+    areAbsent(repository, objects, added, from),
+  ]);
+  return areSound.every(Boolean) ? changes : null;
 }
 
-/**
- * Whether changes lead to the files of the tree `to`. If a tree names a file twice, or is not in order, as only other
- * programs than git make them, git reports a file as deleted that is still there, or a path twice.
- */
-async function areSound(
+/** Whether a tree has no files at these paths. */
+async function areAbsent(
   repository: Repository,
   objects: ObjectReader,
-  changes: readonly TreeChange[],
-  to: string,
+  paths: readonly string[],
+  tree: string,
 ): Promise<boolean> {
-  if (new Set(changes.map(({ path }) => path)).size !== changes.length) return false;
-  const deleted = changes.filter(({ entry }) => entry === null);
-  if (deleted.length > MAX_LOOK_UPS) {
-    const left = new Set((await readList(repository, to)).map(({ path }) => path));
-    return !deleted.some(({ path }) => left.has(path));
+  if (paths.length > MAX_LOOK_UPS) {
+    const present = new Set((await readList(repository, tree)).map(({ path }) => path));
+    return !paths.some((path) => present.has(path));
   }
-  const found = await Promise.all(deleted.map(({ path }) => objects.info(`${to}:${path}`)));
+  const found = await Promise.all(paths.map((path) => objects.info(`${tree}:${path}`)));
   return found.every((info) => info === null || info.type === 'tree');
 }
 
@@ -121,21 +126,29 @@ function nullIfGitFailed(error: unknown): null {
   throw error;
 }
 
-async function readDiff(reader: AnswerReader): Promise<TreeChange[] | null> {
+/** What git reports of two trees; `added` are the paths that it reports as new. */
+interface Diff {
+  changes: TreeChange[];
+  added: string[];
+}
+
+async function readDiff(reader: AnswerReader): Promise<Diff | null> {
   // First comes a line with the two ids, then two fields for each change. For a missing tree, git prints nothing at
   // all.
   if ((await reader.until(NEWLINE)) === END_OF_DIFF) return null;
-  const changes: TreeChange[] = [];
+  const diff: Diff = { changes: [], added: [] };
+  const { changes, added } = diff;
   let size = 0;
   for (;;) {
     const firstCharacter = String.fromCharCode(...(await reader.bytes(1)));
     if (firstCharacter !== ':') {
       await reader.until(NEWLINE);
-      return changes;
+      return diff;
     }
     const meta = await reader.until(NUL);
     const path = await reader.until(NUL);
     changes.push(parseTreeChange(meta, path));
+    if (meta.endsWith(' A')) added.push(path);
     size += path.length;
     if (changes.length > MAX_CHANGES || size > MAX_OUTPUT)
       throw new GitFailure(commands.diffTrees(), null, 'told too many changes');

@@ -228,6 +228,29 @@ describe('changes from a tree that git itself would not make', () => {
   ])('are null if git would call a file deleted that is still there, since a tree %s', async (_, entries) => {
     expect(await source.reader.changes(plumbing.tree(entries), VALID)).toBeNull();
   });
+
+  it.each([
+    ['one file', []],
+    ['many files', MANY],
+  ])('are null if git would call a file added that was there before, beside %s', async (_, more) => {
+    const twice = [file('a.yaml'), file('a.yaml', two), ...more, file('m.yaml'), file('z.yaml')];
+    expect(await source.reader.changes(VALID, plumbing.tree(twice))).toBeNull();
+  });
+
+  it('are those of a valid tree if a file takes the place of a folder, and the reverse', async () => {
+    const folder = plumbing.tree([{ mode: '40000', name: 'a.yaml', id: plumbing.tree([file('b')]) }]);
+    const flat = plumbing.tree([file('a.yaml')]);
+    const paths = async (from: string, to: string) =>
+      (await source.reader.changes(from, to))?.map(({ path, entry }) => [path, entry !== null]).sort();
+    expect(await paths(folder, flat)).toEqual([
+      ['a.yaml', true],
+      ['a.yaml/b', false],
+    ]);
+    expect(await paths(flat, folder)).toEqual([
+      ['a.yaml', false],
+      ['a.yaml/b', true],
+    ]);
+  });
 });
 
 describe('a folder that cannot be listed', () => {

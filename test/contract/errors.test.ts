@@ -1,12 +1,33 @@
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { AUTHORIZATION, SMALL_FLEET, startManager } from '../support/manager.ts';
+import { AUTHORIZATION, SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { expectNothingWritten, expectRefused } from '../support/manager-state.ts';
 import { JSON_TYPE, sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
 import { REASON } from './expected.ts';
 
 const MIB = 2 ** 20;
+
+/** Creates an app with a body in these parts, and reads only when all are sent. Resolves to all that the server sends. */
+async function sendBeforeReading(
+  manager: TestManager,
+  framing: string,
+  parts: Iterable<string> | AsyncIterable<string>,
+): Promise<string> {
+  const { hostname, port, host } = new URL(manager.service.address);
+  const socket = connect(Number(port), hostname);
+  const head = ['POST /api/v2/apps/proxied HTTP/1.1', `Host: ${host}`, `Authorization: ${AUTHORIZATION}`];
+  const all = async function* () {
+    yield [...head, 'Content-Type: application/json', framing, '', ''].join('\r\n');
+    yield* parts;
+  };
+  await pipeline(all, socket, { end: false });
+  return text(socket);
+}
 
 /** Every path with its methods, as the contract and the decisions have them. */
 const PATHS: readonly (readonly [path: string, methods: readonly string[]])[] = [
@@ -276,6 +297,35 @@ describe('decisions.md: Everything else: Bodies', () => {
     });
     expect(status).toBe(413);
     expect((await manager().get('/api/v2/apps/chunked')).status).toBe(403);
+  });
+
+  it.each([
+    ['with a declared length', `Content-Length: ${12 * MIB}`, [' '.repeat(12 * MIB)]],
+    [
+      'in chunks',
+      'Transfer-Encoding: chunked',
+      [`${(12 * MIB).toString(16)}\r\n`, ' '.repeat(12 * MIB), '\r\n0\r\n\r\n'],
+    ],
+  ])('over 1 MiB 413: also to a proxy, which sends all before it reads: %s', async (_, framing, parts) => {
+    expect(await sendBeforeReading(manager(), framing, parts)).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  it('over 1 MiB 413: also to a proxy that needs more than a second for the rest', async () => {
+    const slowly = async function* () {
+      for (let part = 0; part < 6; part++) {
+        await sleep(part === 0 ? 0 : 400);
+        yield ' '.repeat(MIB);
+      }
+    };
+    expect(await sendBeforeReading(manager(), `Content-Length: ${6 * MIB}`, slowly())).toMatch(
+      /^HTTP\/1\.1 413 /,
+    );
+  });
+
+  it('over 1 MiB 413: at once if the rest would be too much to read', async () => {
+    expect(await sendBeforeReading(manager(), `Content-Length: ${2 ** 40}`, [' '])).toMatch(
+      /^HTTP\/1\.1 413 /,
+    );
   });
 
   it('setting BODY_LIMIT, bytes: bodies up to this size are accepted, larger ones are 413', async () => {

@@ -61,29 +61,44 @@ function isJson(type: string): boolean {
   return essence === JSON_TYPE && !parameters.some((parameter) => /^charset=(?!"?utf-?8"?$)/.test(parameter));
 }
 
+/** Bytes of a body that is too large which are nevertheless read: more than any webhook sends. */
+const MAX_DISCARDED = 33_554_432;
+/** Milliseconds without a byte after which the rest of a body that is too large is no longer awaited. */
+const DISCARD_PATIENCE = 1000;
+
 /**
- * Passes the chunks of a body to `take` as they arrive. Resolves to true at the end of the body, or to false as soon as
- * it is known to be larger than `limit` bytes; the rest is not read then. Rejects with a 400 if the body breaks off.
+ * Passes the chunks of a body to `take` as they arrive, up to `limit` bytes. Resolves to whether the body has no more;
+ * rejects with a 400 if it breaks off. Also a body that is too large is read, since a proxy reads no reply before it has
+ * sent all, and reports a connection that closes earlier as 502. But of a body that is much larger, or whose sender
+ * waits for a reply, the rest is not read.
  */
 export function readChunks(
   payload: IncomingMessage,
   limit: number,
   take: (chunk: Buffer) => void,
 ): Promise<boolean> {
-  if (Number(payload.headers['content-length']) > limit) return Promise.resolve(false);
+  const declared = Number(payload.headers['content-length'] ?? 0);
+  const most = Math.max(limit, MAX_DISCARDED);
+  if (declared > most) return Promise.resolve(false);
   return new Promise((resolve, reject) => {
     let length = 0;
+    let patience: NodeJS.Timeout | undefined;
+    const isTooLarge = (): boolean => Math.max(length, declared) > limit;
+    const giveUp = (): void => end(() => resolve(false));
     const onData = (chunk: Buffer): void => {
       length += chunk.length;
-      if (length > limit) end(() => resolve(false));
-      else take(chunk);
+      if (length > most) giveUp();
+      else if (!isTooLarge()) take(chunk);
+      else patience = patience?.refresh() ?? setTimeout(giveUp, DISCARD_PATIENCE);
     };
-    const onEnd = (): void => end(() => resolve(true));
+    const onEnd = (): void => end(() => resolve(!isTooLarge()));
     const onError = (error: Error): void => end(() => reject(Object.assign(error, { statusCode: 400 })));
     const end = (settle: () => void): void => {
+      clearTimeout(patience);
       payload.off('data', onData).off('end', onEnd).off('error', onError);
       settle();
     };
+    if (isTooLarge()) patience = setTimeout(giveUp, DISCARD_PATIENCE);
     payload.on('data', onData).on('end', onEnd).on('error', onError).resume();
   });
 }

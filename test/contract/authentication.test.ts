@@ -225,7 +225,7 @@ describe('decisions.md: Authentication: First start without any credentials conf
 
   it('a flood of wrong passwords does not hold up the admin, and /info refuses it in plain text', async () => {
     const dataFolder = await temporaryFolder();
-    await writeFile(join(dataFolder, 'admin.json'), cheapAdminFile());
+    await writeFile(join(dataFolder, 'admin.json'), adminFile({ cost: 1024 }));
     const settings = { BASIC_AUTH_USER: '', BASIC_AUTH_PASSWORD: '' };
     const manager = await startManager({ files: SMALL_FLEET, dataFolder, settings });
     const info = '/api/v2/device_groups/edge/info';
@@ -240,11 +240,32 @@ describe('decisions.md: Authentication: First start without any credentials conf
       expect(refused).toMatch(/^content-type: text\/plain; charset=utf-8\r$/im);
     expect(manager.log.filter(({ msg }) => msg === 'polls are failing')).toEqual([]);
   });
+
+  it.each([
+    ['guesses of the administrator', USER],
+    ['guesses with unknown names', 'nobody'],
+  ])(
+    'devices are let in after a restart during %s, even with a file of an earlier manager',
+    async (_, name) => {
+      const dataFolder = await temporaryFolder();
+      await writeFile(join(dataFolder, 'admin.json'), adminFile({ cost: 4096 }));
+      const device = { DEVICE_AUTH_USER: 'device', DEVICE_AUTH_PASSWORD: 'of many shops' };
+      const settings = { BASIC_AUTH_USER: '', BASIC_AUTH_PASSWORD: '', ...device };
+      const manager = await startManager({ files: SMALL_FLEET, dataFolder, settings });
+      const poll = (credentials: string) =>
+        manager.get('/api/v2/device_groups/edge/info', { authorization: basic(credentials) });
+      const guesses = Array.from({ length: 100 }, (_, index) => poll(`${name}:guess ${index}`));
+      await Promise.any(guesses.map(async (guess) => expect((await guess).status).toBe(503)));
+      const polls = Array.from({ length: 20 }, () => poll('device:of many shops'));
+      expect(new Set((await Promise.all(polls)).map(({ status }) => status))).toEqual(new Set([200]));
+      await Promise.all(guesses);
+    },
+  );
 });
 
-/** The file with the hash of the tests' password, made at a thirtieth of the usual cost. */
-function cheapAdminFile(): string {
-  const parameters = { cost: 1024, blockSize: 8, parallelization: 1 };
+/** The file of an earlier manager with the hash of the tests' password; the usual cost is 32,768. */
+function adminFile({ cost }: { cost: number }): string {
+  const parameters = { cost, blockSize: 8, parallelization: 1 };
   const salt = Buffer.from('salt');
   const hash = scryptSync(PASSWORD, salt, 32, parameters).toString('base64');
   const password = { algorithm: 'scrypt', ...parameters, salt: salt.toString('base64'), hash };

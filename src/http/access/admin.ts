@@ -5,7 +5,7 @@ import type { Account } from './authentication.ts';
 import {
   generatePassword,
   hashedPasswordCheck,
-  hashPassword,
+  hashGenerated,
   PasswordHash,
   plainPasswordCheck,
 } from './password.ts';
@@ -51,7 +51,7 @@ export async function createAdministrator(options: AdminOptions): Promise<Admini
     };
   const stored = await readAdmin(file);
   const generated = stored === null ? generatePassword() : '';
-  const admin = stored ?? { user: DEFAULT_NAME, password: await hashPassword(generated) };
+  const admin = stored ?? { user: DEFAULT_NAME, password: hashGenerated(generated) };
   const keepPassword = async (): Promise<void> => {
     await writeAdmin(file, admin);
     announce(admin.user, generated);

@@ -8,7 +8,10 @@ export interface User {
   isDevice?: true;
 }
 
-/** Resolves to whether a password is right. Takes the same time either way, and can be slow on purpose. */
+/**
+ * Resolves to whether a password is right. Takes the same time either way, and can be slow on purpose. Rejects as
+ * `unavailable` while too many slow checks wait.
+ */
 export type CheckPassword = (password: string) => Promise<boolean>;
 
 /** An account: its user, and how to check its password. */
@@ -39,7 +42,7 @@ export function allowEverybody(user: User): Authenticator {
  * are remembered by a keyed hash until they have been unused for a short time, so that a fleet pays for a slow check only
  * once, and its devices never wait for the checks of an attacker's guesses.
  *
- * `elapsed` is a monotonic clock, in milliseconds.
+ * The first account is the administrator's. `elapsed` is a monotonic clock, in milliseconds.
  */
 export function createAuthenticator(accounts: readonly Account[], elapsed: () => number): Authenticator {
   const key = randomBytes(32).toString('hex');
@@ -89,17 +92,20 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
   return { authenticate, recall };
 }
 
-/** Checks the passwords of all accounts, so that the time taken does not reveal which names exist. */
+/**
+ * Checks a password against the account of its name alone, so that devices never wait for checks of the administrator's
+ * password, which can be slow. For an unknown name, checks it against the first account: this takes as long as a wrong
+ * password of the administrator, so the time taken does not tell whether a name is the administrator's.
+ */
 async function check(header: string, accounts: readonly Account[]): Promise<User | null> {
   const credentials = parseBasic(header);
   if (credentials === null) return null;
-  let user: User | null = null;
+  let named: Account | null = null;
   for (const account of accounts) {
-    const isName = equalInConstantTime(credentials.name, account.user.name);
-    const isPassword = await account.check(credentials.password);
-    if (isName && isPassword) user = account.user;
+    if (equalInConstantTime(credentials.name, account.user.name)) named = account;
   }
-  return user;
+  const isRight = await (named ?? accounts[0])?.check(credentials.password);
+  return named !== null && isRight === true ? named.user : null;
 }
 
 function parseBasic(header: string): { name: string; password: string } | null {

@@ -1,4 +1,4 @@
-import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { hash as digest, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { createLimiter } from '../../async/limiter.ts';
 import { HoldfastError } from '../../errors.ts';
@@ -8,8 +8,11 @@ const HASH_BYTES = 32;
 /** `HASH_BYTES` in base64. */
 const HASH_TEXT = /^[A-Za-z0-9+/]{43}=$/;
 
-/** The hash of a password as it is stored: scrypt (RFC 7914), with its parameters, so that they can be raised later. */
-export const PasswordHash = z.object({
+/** SHA-256 of a generated password: no number of guesses finds 160 random bits, so the hash need not be slow or salted. */
+const FastHash = z.object({ algorithm: z.literal('sha256'), hash: z.string().regex(HASH_TEXT) });
+
+/** scrypt (RFC 7914) with its parameters, as earlier managers stored the hash. */
+const SlowHash = z.object({
   algorithm: z.literal('scrypt'),
   cost: z
     .int()
@@ -21,9 +24,12 @@ export const PasswordHash = z.object({
   salt: z.base64().min(1),
   hash: z.string().regex(HASH_TEXT),
 });
+type SlowHash = z.infer<typeof SlowHash>;
+
+/** The hash of a generated password as it is stored. */
+export const PasswordHash = z.discriminatedUnion('algorithm', [FastHash, SlowHash]);
 export type PasswordHash = z.infer<typeof PasswordHash>;
 
-const PARAMETERS = { cost: 32_768, blockSize: 8, parallelization: 1 };
 /** How many slow checks run at once: a flood of wrong passwords must not occupy the whole machine. */
 const MAX_CHECKS = 2;
 /** How many checks can wait for their turn. The last one waits a few seconds, which is as long as a device waits. */
@@ -34,22 +40,21 @@ export function generatePassword(): string {
   return randomBytes(20).toString('base64url');
 }
 
-/** Hashes a password with a new salt. */
-export async function hashPassword(password: string): Promise<PasswordHash> {
-  const salt = randomBytes(16);
-  const hash = await derive(password, salt, PARAMETERS);
-  return { algorithm: 'scrypt', ...PARAMETERS, salt: salt.toString('base64'), hash: hash.toString('base64') };
+/** Hashes a password that `generatePassword` returned; any other could be guessed from this hash. */
+export function hashGenerated(password: string): PasswordHash {
+  return { algorithm: 'sha256', hash: digest('sha256', password, 'base64') };
 }
 
 /**
- * Returns a check of passwords against a hash. It is slow on purpose. If too many calls run or wait, it rejects as
- * `unavailable`.
+ * Returns a check of passwords against a stored hash. With scrypt it is slow, and rejects as `unavailable` if too many
+ * calls run or wait.
  */
 export function hashedPasswordCheck(stored: PasswordHash): CheckPassword {
-  const salt = Buffer.from(stored.salt, 'base64');
   const expected = Buffer.from(stored.hash, 'base64');
+  if (stored.algorithm === 'sha256')
+    return async (password) => timingSafeEqual(digest('sha256', password, 'buffer'), expected);
   const takeTurns = createLimiter(MAX_CHECKS, MAX_WAITING, tooManyChecks);
-  return (password) => takeTurns(async () => timingSafeEqual(await derive(password, salt, stored), expected));
+  return (password) => takeTurns(async () => timingSafeEqual(await derive(password, stored), expected));
 }
 
 function tooManyChecks(): HoldfastError {
@@ -63,12 +68,11 @@ export function plainPasswordCheck(expected: string): CheckPassword {
 
 function derive(
   password: string,
-  salt: Buffer,
-  { cost, blockSize, parallelization }: typeof PARAMETERS,
+  { salt, cost, blockSize, parallelization }: Omit<SlowHash, 'hash'>,
 ): Promise<Buffer> {
   const options = { cost, blockSize, parallelization, maxmem: 256 * cost * blockSize };
   return new Promise((resolve, reject) => {
-    scrypt(password.normalize('NFC'), salt, HASH_BYTES, options, (error, key) =>
+    scrypt(password.normalize('NFC'), Buffer.from(salt, 'base64'), HASH_BYTES, options, (error, key) =>
       error === null ? resolve(key) : reject(error),
     );
   });

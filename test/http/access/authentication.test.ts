@@ -61,12 +61,12 @@ describe('createAuthenticator', () => {
     expect(checks).toHaveLength(4);
   });
 
-  it('checks the passwords of all accounts, so that the time taken does not reveal which names exist', async () => {
+  it("checks one account's password, and the first one's for an unknown name, which is refused all the same", async () => {
     const { authenticator, checks } = startAuthenticator(['ann', 'bob', 'cid']);
-    expect(await authenticator.authenticate(basic('ann', 'ann-secret'))).toMatchObject({ name: 'ann' });
-    expect(await authenticator.authenticate(basic('ann', 'bob-secret'))).toBeNull();
-    expect(await authenticator.authenticate(basic('unknown', 'x'))).toBeNull();
-    expect(checks).toEqual(Array(3).fill(['ann', 'bob', 'cid']).flat());
+    expect(await authenticator.authenticate(basic('bob', 'bob-secret'))).toMatchObject({ name: 'bob' });
+    expect(await authenticator.authenticate(basic('cid', 'bob-secret'))).toBeNull();
+    expect(await authenticator.authenticate(basic('unknown', 'ann-secret'))).toBeNull();
+    expect(checks).toEqual(['bob', 'cid', 'ann']);
   });
 
   it('forgets all headers rather than remember more than ten thousand', async () => {

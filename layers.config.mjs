@@ -20,38 +20,43 @@ export const layers = {
     pure: [],
     promise: 'turns (env, argv) into settings, or reports every problem at once',
   },
+  protocol: {
+    may: [],
+    pure: ['zod'],
+    promise: 'what manager, worker and command line say to each other: apps, device groups, /info, reports',
+  },
   desired: {
-    may: ['errors'],
+    may: ['errors', 'protocol'],
     pure: ['zod', 'yaml'],
     promise: 'what a folder of YAML means, and how to edit it',
   },
   plan: {
-    may: ['desired'],
+    may: ['protocol', 'desired'],
     pure: [],
     promise: 'turns desired and applied state into ordered steps; ids; descriptions for people',
   },
   source: {
-    may: ['errors', 'async', 'disk', 'faults', 'desired'],
+    may: ['errors', 'async', 'disk', 'faults', 'protocol', 'desired'],
     promise: 'where revisions come from and where commits go',
   },
   store: {
-    may: ['errors', 'async', 'disk', 'desired', 'plan'],
+    may: ['errors', 'async', 'disk', 'protocol', 'desired', 'plan'],
     promise: 'applied objects, ids, operations, reports',
   },
   reconcile: {
-    may: ['errors', 'async', 'faults', 'desired', 'plan', 'source', 'store'],
+    may: ['errors', 'async', 'faults', 'protocol', 'desired', 'plan', 'source', 'store'],
     promise: 'a pass, when passes run, the status',
   },
   change: {
-    may: ['errors', 'async', 'faults', 'desired', 'plan', 'source', 'store', 'reconcile'],
+    may: ['errors', 'async', 'faults', 'protocol', 'desired', 'plan', 'source', 'store', 'reconcile'],
     promise: 'an API write becomes a commit, and waits until it is applied',
   },
   http: {
-    may: ['errors', 'async', 'desired', 'plan', 'store', 'reconcile', 'change'],
+    may: ['errors', 'async', 'protocol', 'desired', 'plan', 'store', 'reconcile', 'change'],
     promise: 'the manager API, served from the store',
   },
   cli: {
-    may: ['errors', 'settings', 'suggest', 'config', 'desired', 'plan', 'source'],
+    may: ['errors', 'settings', 'suggest', 'config', 'protocol', 'desired', 'plan', 'source'],
     promise: 'validate, plan, import, store copy, help',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },

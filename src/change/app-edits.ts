@@ -1,4 +1,4 @@
-import type { AppChange, AppFields } from '../desired/app.ts';
+import type { AppChange, AppFields } from '../protocol/app.ts';
 import type { FileEdit } from '../source/source.ts';
 import { targetFields, type WriteMode } from './fields.ts';
 import { type Editing, editFile, newFile, removeFiles } from './file-edits.ts';

@@ -1,5 +1,5 @@
-import type { DeviceGroup } from '../desired/device-group.ts';
-import { sameValue } from '../desired/values.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
+import { sameValue } from '../protocol/values.ts';
 import type { FileEdit } from '../source/source.ts';
 import { type Editing, editFile, newFile, removeFiles } from './file-edits.ts';
 import { absentError, blockedError, presentError, unknownApps } from './refusals.ts';

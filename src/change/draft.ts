@@ -1,5 +1,4 @@
 import { classifyPath } from '../desired/file.ts';
-import { keyOf, parseKey } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import { compareProblems, type Problem } from '../desired/problem.ts';
 import type { FileChange, StateFile } from '../desired/state.ts';
@@ -7,6 +6,7 @@ import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import { subjectLine, summarizeStep } from '../plan/describe.ts';
 import { type Plan, planning } from '../plan/plan.ts';
+import { keyOf, parseKey } from '../protocol/name.ts';
 import { ALLOW_EMPTY } from '../reconcile/pass/guard.ts';
 import type { CommitDraft, FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';

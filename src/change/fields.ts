@@ -1,5 +1,5 @@
-import type { App, AppChange, AppDefaults } from '../desired/app.ts';
-import { type Fields, sameValue } from '../desired/values.ts';
+import type { App, AppChange, AppDefaults } from '../protocol/app.ts';
+import { type Fields, sameValue } from '../protocol/values.ts';
 
 /**
  * How a write treats the fields that it does not name: `change` keeps them, `replace` resets them to their defaults.

@@ -1,8 +1,8 @@
 import { newFilePath } from '../desired/file.ts';
-import type { Kind } from '../desired/name.ts';
-import { type Fields, isMapValue } from '../desired/values.ts';
 import { cachedReadYaml, type ReadYaml, readingYaml } from '../desired/yaml/document.ts';
 import { editYaml, renderYaml, salvageYaml } from '../desired/yaml/edit.ts';
+import type { Kind } from '../protocol/name.ts';
+import { type Fields, isMapValue } from '../protocol/values.ts';
 import type { FileEdit } from '../source/source.ts';
 import type { WriteView } from './view.ts';
 

@@ -1,5 +1,5 @@
-import type { ObjectKey } from '../desired/name.ts';
 import type { HoldfastError } from '../errors.ts';
+import type { ObjectKey } from '../protocol/name.ts';
 import { ifMatchRefusal } from '../store/if-match.ts';
 import type { ObjectReads } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';

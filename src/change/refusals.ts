@@ -1,8 +1,8 @@
-import type { Kind } from '../desired/name.ts';
 import type { Problem } from '../desired/problem.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import { KIND_NOUNS } from '../plan/describe.ts';
+import type { Kind } from '../protocol/name.ts';
 
 /** Returns the error of a request about an object that does not exist. The detail is the body of the reply. */
 export function absentError(kind: Kind, name: string): HoldfastError {

@@ -1,6 +1,6 @@
-import type { AppChange, AppDefaults, AppFields } from '../desired/app.ts';
-import type { DeviceGroup } from '../desired/device-group.ts';
 import type { Faults } from '../faults.ts';
+import type { AppChange, AppDefaults, AppFields } from '../protocol/app.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Publisher, Reader } from '../source/source.ts';
 import type { AtRevision, ObjectReads, Reachable, StoredApp, StoredGroup } from '../store/store.ts';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { keyOf } from '../desired/name.ts';
 import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
+import { keyOf } from '../protocol/name.ts';
 import { carryOut } from './carry-out.ts';
 import { isAppDelete } from './view.ts';
 import type { QueuedWrite, Write, WriteContext, WriteResult, Writer, WriterDependencies } from './write.ts';

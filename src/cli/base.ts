@@ -1,10 +1,10 @@
-import type { AppDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile } from '../desired/load.ts';
-import { parseKey } from '../desired/name.ts';
 import { DesiredState, type FileChange } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
+import type { AppDefaults } from '../protocol/app.ts';
+import { parseKey } from '../protocol/name.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
 import { loadEntries } from './fleet.ts';
 

@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
-import { type AppDefaults, appDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { Step } from '../plan/step.ts';
+import { type AppDefaults, appDefaults } from '../protocol/app.ts';
 import { type CommandIo, settingsFrom } from './io.ts';
 
 /** The settings that `validate`, `plan` and `import` read. */

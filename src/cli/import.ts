@@ -1,13 +1,13 @@
 import { lstat, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { AppDefaults } from '../desired/app.ts';
 import type { Content } from '../desired/content.ts';
 import { newFilePath } from '../desired/file.ts';
-import { KINDS, type Kind, NAME_RULE } from '../desired/name.ts';
 import { compareProblems, fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
-import { sameValue } from '../desired/values.ts';
 import { changedFields, KIND_NOUNS } from '../plan/describe.ts';
+import type { AppDefaults } from '../protocol/app.ts';
+import { KINDS, type Kind, NAME_RULE } from '../protocol/name.ts';
+import { sameValue } from '../protocol/values.ts';
 import { parseCommand } from './arguments.ts';
 import { describeFleet, fleetSettings, prefixProblems } from './fleet.ts';
 import { type ImportedFile, importedFile } from './imported-file.ts';

@@ -1,14 +1,14 @@
-import { APP_FIELDS, type AppDefaults } from '../desired/app.ts';
 import type { Content } from '../desired/content.ts';
 import { ASSIGNED_FIELDS, FIELDS } from '../desired/fields.ts';
 import { newFilePath } from '../desired/file.ts';
-import type { Kind } from '../desired/name.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
-import { type Fields, isDeeperThan, isEmptyCollection, isMapValue, sameValue } from '../desired/values.ts';
 import { DEPTH_HINT, decodeText } from '../desired/yaml/document.ts';
 import { renderYaml } from '../desired/yaml/edit.ts';
 import { MAX_DEPTH } from '../desired/yaml/parse.ts';
+import { APP_FIELDS, type AppDefaults } from '../protocol/app.ts';
+import type { Kind } from '../protocol/name.ts';
+import { type Fields, isDeeperThan, isEmptyCollection, isMapValue, sameValue } from '../protocol/values.ts';
 
 /** The file that is made from a manager's record. */
 export interface ImportedFile {

@@ -1,4 +1,3 @@
-import type { AppDefaults } from '../desired/app.ts';
 import { compareProblems, fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
@@ -7,6 +6,7 @@ import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
 import { printable } from '../plan/printable.ts';
 import type { Step } from '../plan/step.ts';
+import type { AppDefaults } from '../protocol/app.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
 import { parseCommand } from './arguments.ts';
 import { type Base, baseAt } from './base.ts';

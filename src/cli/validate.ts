@@ -1,8 +1,8 @@
-import type { AppDefaults } from '../desired/app.ts';
 import { compareProblems } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
+import type { AppDefaults } from '../protocol/app.ts';
 import { parseCommand } from './arguments.ts';
 import {
   countErrors,

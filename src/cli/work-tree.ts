@@ -1,11 +1,11 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { AppDefaults } from '../desired/app.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { classifyPath } from '../desired/file.ts';
 import { fileProblem } from '../desired/problem.ts';
 import { DesiredState, type StateFile } from '../desired/state.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
+import type { AppDefaults } from '../protocol/app.ts';
 import { createFolderReader, type FileSystem } from '../source/folder.ts';
 import { openRevisions, type RevisionReader } from '../source/git/read/revisions.ts';
 import { loadEntries } from './fleet.ts';

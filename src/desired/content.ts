@@ -1,5 +1,5 @@
-import type { App } from './app.ts';
-import type { DeviceGroup } from './device-group.ts';
+import type { App } from '../protocol/app.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
 
 /** The fields of an object with defaults filled in, as devices get them, but without name and ids. */
 export type Content = App | DeviceGroup;

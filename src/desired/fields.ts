@@ -1,6 +1,6 @@
-import { APP_FIELDS } from './app.ts';
-import { DeviceGroup } from './device-group.ts';
-import type { Kind } from './name.ts';
+import { APP_FIELDS } from '../protocol/app.ts';
+import { DeviceGroup } from '../protocol/device-group.ts';
+import type { Kind } from '../protocol/name.ts';
 
 /** The names of the fields that users write, by kind, in the order in which they are shown. */
 export const FIELDS: Readonly<Record<Kind, readonly string[]>> = {

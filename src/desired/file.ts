@@ -1,4 +1,4 @@
-import { KINDS, type Kind, NAME_PATTERN, NAME_RULE } from './name.ts';
+import { KINDS, type Kind, NAME_PATTERN, NAME_RULE } from '../protocol/name.ts';
 import { fileProblem, type TextProblem } from './problem.ts';
 
 /** The folder of each kind below the desired-state folder. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { AppFields, appDefaults } from './app.ts';
-import { DeviceGroup } from './device-group.ts';
+import { AppFields, appDefaults } from '../protocol/app.ts';
+import { DeviceGroup } from '../protocol/device-group.ts';
 
 /** The default of the setting `DEFAULT_NETWORKS`, for the hints of editors. */
 const USUAL_NETWORKS = ['nebula', 'bridge'];

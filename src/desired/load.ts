@@ -1,7 +1,7 @@
-import type { AppDefaults } from './app.ts';
+import type { AppDefaults } from '../protocol/app.ts';
+import type { Kind } from '../protocol/name.ts';
 import type { BlobContent, EntryType, TreeEntry } from './entry.ts';
 import { classifyPath } from './file.ts';
-import type { Kind } from './name.ts';
 import { type ParsedFile, parseObject } from './parse.ts';
 import { fileProblem, type ProblemCode, type TextProblem } from './problem.ts';
 import type { StateFile } from './state.ts';

@@ -1,12 +1,13 @@
 import type * as z from 'zod';
-import { type AppDefaults, AppFields, completeApp } from './app.ts';
+import { type AppDefaults, AppFields } from '../protocol/app.ts';
+import { DeviceGroup } from '../protocol/device-group.ts';
+import type { Kind } from '../protocol/name.ts';
+import { isMapValue } from '../protocol/values.ts';
+import { completeApp } from './app.ts';
 import type { Content } from './content.ts';
-import { DeviceGroup } from './device-group.ts';
 import { check, explain, nounOf } from './explain.ts';
 import { FIELDS } from './fields.ts';
-import type { Kind } from './name.ts';
 import { fileProblem, type TextProblem } from './problem.ts';
-import { isMapValue } from './values.ts';
 import {
   decodeText,
   MAX_PROBLEMS,

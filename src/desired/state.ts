@@ -1,9 +1,9 @@
-import type { App } from './app.ts';
+import type { App } from '../protocol/app.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
+import { type Kind, keyOf } from '../protocol/name.ts';
 import { type Content, membersOf } from './content.ts';
-import type { DeviceGroup } from './device-group.ts';
 import { GroupsByApp } from './groups-by-app.ts';
 import { type Entries, LayeredMap } from './layered.ts';
-import { type Kind, keyOf } from './name.ts';
 import { NO_POSITIONS, type ParsedFile } from './parse.ts';
 import {
   compareProblems,

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { absentError } from '../change/refusals.ts';
 import type { Write, WriteResult } from '../change/write.ts';
-import type { Kind, ObjectKey } from '../desired/name.ts';
 import { HoldfastError } from '../errors.ts';
+import type { Kind, ObjectKey } from '../protocol/name.ts';
 import { tagsOf } from '../store/if-match.ts';
 import type { AtRevision, StoredObject } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';

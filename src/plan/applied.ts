@@ -1,8 +1,8 @@
-import type { App } from '../desired/app.ts';
 import { type Content, membersOf } from '../desired/content.ts';
-import type { DeviceGroup } from '../desired/device-group.ts';
 import { GroupsByApp } from '../desired/groups-by-app.ts';
-import { KINDS, type Kind, keyOf } from '../desired/name.ts';
+import type { App } from '../protocol/app.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
+import { KINDS, type Kind, keyOf } from '../protocol/name.ts';
 import type { Step } from './step.ts';
 
 /** The content of every applied object, without its ids: what devices are served. */

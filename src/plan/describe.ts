@@ -1,7 +1,7 @@
 import type { Content } from '../desired/content.ts';
-import type { DeviceGroup } from '../desired/device-group.ts';
-import type { Kind } from '../desired/name.ts';
-import { isEmptyCollection, isMapValue, sameValue } from '../desired/values.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
+import type { Kind } from '../protocol/name.ts';
+import { isEmptyCollection, isMapValue, sameValue } from '../protocol/values.ts';
 import { printable } from './printable.ts';
 import type { Step } from './step.ts';
 

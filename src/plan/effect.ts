@@ -1,6 +1,6 @@
-import type { App } from '../desired/app.ts';
-import type { DeviceGroup } from '../desired/device-group.ts';
-import { keyOf } from '../desired/name.ts';
+import type { App } from '../protocol/app.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
+import { keyOf } from '../protocol/name.ts';
 import type { AppliedView } from './plan.ts';
 import type { AppStep, Step } from './step.ts';
 

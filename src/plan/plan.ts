@@ -1,9 +1,9 @@
-import type { DeviceGroup } from '../desired/device-group.ts';
-import { type Kind, keyOf, NAME_PATTERN, parseKey } from '../desired/name.ts';
 import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import { runToEnd } from '../desired/run-to-end.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
-import { sameValue } from '../desired/values.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
+import { type Kind, keyOf, NAME_PATTERN, parseKey } from '../protocol/name.ts';
+import { sameValue } from '../protocol/values.ts';
 import type { AppliedState } from './applied.ts';
 import { type FileOrigin, orderSteps, type Step } from './step.ts';
 

@@ -1,6 +1,6 @@
-import type { App } from '../desired/app.ts';
-import type { DeviceGroup } from '../desired/device-group.ts';
-import type { Kind } from '../desired/name.ts';
+import type { App } from '../protocol/app.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
+import type { Kind } from '../protocol/name.ts';
 
 /** The file that an object's content was read from. Equal blobs are equal bytes. */
 export interface FileOrigin {

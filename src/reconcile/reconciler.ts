@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
-import { keyOf } from '../desired/name.ts';
 import { asHoldfastError, HoldfastError, SHUTTING_DOWN } from '../errors.ts';
+import { keyOf } from '../protocol/name.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { describeError } from './backoff.ts';

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { appDefaults } from '../desired/app.ts';
 import { createFaults } from '../faults.ts';
 import type { Authenticator } from '../http/access/authentication.ts';
 import { createServer } from '../http/server.ts';
+import { appDefaults } from '../protocol/app.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, shownSettings } from '../settings.ts';
 import { withReadAhead } from '../source/read-ahead.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { appDefaults } from '../desired/app.ts';
 import type { Content } from '../desired/content.ts';
-import type { Kind } from '../desired/name.ts';
+import { appDefaults } from '../protocol/app.ts';
+import type { Kind } from '../protocol/name.ts';
 
 /** 128 bits of SHA-256. */
 const HEX_DIGITS = 32;

@@ -1,5 +1,5 @@
-import type { Kind } from '../desired/name.ts';
 import type { FileOrigin } from '../plan/step.ts';
+import type { Kind } from '../protocol/name.ts';
 import type { StoredCounter } from './rules/work.ts';
 import type { OperationEntry, StoreState } from './store.ts';
 

@@ -1,5 +1,5 @@
 import { Queue } from '../async/queue.ts';
-import type { Report } from './report.ts';
+import type { Report } from '../protocol/report.ts';
 
 /** The reports of one call, and the time of the call in Unix milliseconds. */
 export interface ReportList {

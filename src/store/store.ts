@@ -1,8 +1,9 @@
-import type { App } from '../desired/app.ts';
-import type { DeviceGroup } from '../desired/device-group.ts';
-import type { Kind, ObjectKey } from '../desired/name.ts';
 import type { FileOrigin, Step } from '../plan/step.ts';
-import type { Report, ReportPage, ReportQuery } from './report.ts';
+import type { App } from '../protocol/app.ts';
+import type { DeviceGroup } from '../protocol/device-group.ts';
+import type { Kind, ObjectKey } from '../protocol/name.ts';
+import type { Report } from '../protocol/report.ts';
+import type { ReportPage, ReportQuery } from './report.ts';
 
 /** An applied app and the ids that the store gave it: `oid` is 24 hex digits, `appId` rises with every change. */
 export interface StoredApp {

@@ -1,4 +1,4 @@
-import type { Kind } from '../desired/name.ts';
+import type { Kind } from '../protocol/name.ts';
 import type { AtRevision, ObjectReads, StoredObject } from './store.ts';
 
 /** Reads an object by kind and name. `value` is null if there is no such object. */

@@ -3,14 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { type Draft, drafting } from '../../src/change/draft.ts';
 import { filesOf } from '../../src/change/view.ts';
 import type { Write } from '../../src/change/write.ts';
-import { type AppChange, type AppFields, completeApp } from '../../src/desired/app.ts';
+import { completeApp } from '../../src/desired/app.ts';
 import type { Content } from '../../src/desired/content.ts';
-import type { DeviceGroup } from '../../src/desired/device-group.ts';
 import { runToEnd } from '../../src/desired/run-to-end.ts';
 import { DesiredState } from '../../src/desired/state.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
+import type { AppChange, AppFields } from '../../src/protocol/app.ts';
+import type { DeviceGroup } from '../../src/protocol/device-group.ts';
 import { anyCommit, changesOf, DEFAULTS, type Files } from '../support/fleet.ts';
 
 const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };

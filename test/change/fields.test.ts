@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { targetFields, type WriteMode } from '../../src/change/fields.ts';
-import { type AppChange, AppFields, completeApp } from '../../src/desired/app.ts';
+import { completeApp } from '../../src/desired/app.ts';
+import { type AppChange, AppFields } from '../../src/protocol/app.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 
 const IMAGE = { container_image: 'web:1' };

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { App, AppDefaults } from '../../src/desired/app.ts';
+import type { App, AppDefaults } from '../../src/protocol/app.ts';
 
 /** Defaults of app fields (decisions, "Apps": Defaults). */
 export const APP_DEFAULTS = {

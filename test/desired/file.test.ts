@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { classifyPath, desiredStateFolderOf, newFilePath } from '../../src/desired/file.ts';
-import { keyOf, NAME_PATTERN, Name, parseKey } from '../../src/desired/name.ts';
+import { keyOf, NAME_PATTERN, Name, parseKey } from '../../src/protocol/name.ts';
 
 describe('classifyPath', () => {
   it.each([

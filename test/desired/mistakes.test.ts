@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { APP_FIELDS, appDefaults } from '../../src/desired/app.ts';
-import type { Kind } from '../../src/desired/name.ts';
 import { parseObject } from '../../src/desired/parse.ts';
+import { APP_FIELDS, appDefaults } from '../../src/protocol/app.ts';
+import type { Kind } from '../../src/protocol/name.ts';
 
 const DEFAULTS = appDefaults(['nebula', 'bridge']);
 

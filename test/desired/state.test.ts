@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseKey } from '../../src/desired/name.ts';
 import type { ParsedFile } from '../../src/desired/parse.ts';
 import { DesiredState, type FileChange } from '../../src/desired/state.ts';
+import { parseKey } from '../../src/protocol/name.ts';
 import {
   anyCommit,
   appOf,

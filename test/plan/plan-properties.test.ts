@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseKey } from '../../src/desired/name.ts';
 import type { Problem } from '../../src/desired/problem.ts';
 import { type DesiredObject, DesiredState } from '../../src/desired/state.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan, type Plan } from '../../src/plan/plan.ts';
 import type { Step } from '../../src/plan/step.ts';
+import { parseKey } from '../../src/protocol/name.ts';
 import { anyCommit, changesOf, DEFAULTS, type Files, stateOf } from '../support/fleet.ts';
 
 /** Many short histories find more bugs than few long ones. */

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type App, type AppFields, appDefaults, completeApp } from '../../src/desired/app.ts';
+import { completeApp } from '../../src/desired/app.ts';
 import type { Content } from '../../src/desired/content.ts';
-import type { DeviceGroup } from '../../src/desired/device-group.ts';
-import { sameValue } from '../../src/desired/values.ts';
+import { type App, type AppFields, appDefaults } from '../../src/protocol/app.ts';
+import type { DeviceGroup } from '../../src/protocol/device-group.ts';
+import { sameValue } from '../../src/protocol/values.ts';
 import { contentHash } from '../../src/store/content-hash.ts';
 
 const DEFAULTS = appDefaults(['nebula', 'bridge']);

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
-import { type App, appDefaults, completeApp } from '../../src/desired/app.ts';
+import { completeApp } from '../../src/desired/app.ts';
 import { classifyPath } from '../../src/desired/file.ts';
 import { parseObjectText } from '../../src/desired/parse.ts';
 import type { Problem } from '../../src/desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../../src/desired/state.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
+import { type App, appDefaults } from '../../src/protocol/app.ts';
 
 /** The defaults of apps with the default settings. */
 export const DEFAULTS = appDefaults(['nebula', 'bridge']);

@@ -1,4 +1,4 @@
-import type { Fields } from '../values.ts';
+import type { Fields } from '../../protocol/values.ts';
 import type { ReadYaml } from './document.ts';
 import { editText } from './edit/edit-text.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { GroupsByApp } from '../../desired/groups-by-app.ts';
-import { keyOf, parseKey } from '../../desired/name.ts';
+import { keyOf, parseKey } from '../../protocol/name.ts';
 import type { GroupInfo } from '../../store/store.ts';
 import { EXPIRED, type StoreChange } from './store-checks.ts';
 

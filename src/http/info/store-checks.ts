@@ -1,4 +1,4 @@
-import { keyOf } from '../../desired/name.ts';
+import { keyOf } from '../../protocol/name.ts';
 import type { DeviceReads, StoreState } from '../../store/store.ts';
 
 /** What checks of the store need. */

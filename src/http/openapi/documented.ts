@@ -1,6 +1,6 @@
 import type { FastifyContextConfig } from 'fastify';
 import * as z from 'zod';
-import { Name } from '../../desired/name.ts';
+import { Name } from '../../protocol/name.ts';
 import type { RouteObject } from '../request/checks.ts';
 import type { BodyRule } from '../request/fields.ts';
 import { NAME_PARAMETERS } from '../request/name.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Kind } from '../../desired/name.ts';
+import type { Kind } from '../../protocol/name.ts';
 
 /** A reply in the OpenAPI document. */
 export interface ReplyDocs {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Fields, isMapValue } from '../../desired/values.ts';
 import { FORBIDDEN_KEYS } from '../../desired/yaml/document.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
+import { type Fields, isMapValue } from '../../protocol/values.ts';
 
 /** How deep the values of a body may be nested. Valid bodies need five levels. */
 const MAX_DEPTH = 32;

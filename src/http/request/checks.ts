@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { existenceError } from '../../change/preconditions.ts';
 import { passWithin } from '../../change/wait-limit.ts';
-import type { Kind } from '../../desired/name.ts';
+import type { Kind } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
 import { nameIn } from './name.ts';

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { check, explain } from '../../desired/explain.ts';
-import type { Fields } from '../../desired/values.ts';
 import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
+import type { Fields } from '../../protocol/values.ts';
 import type { FieldError } from './body.ts';
 import { inOneSentence, pathPrefix } from './reasons.ts';
 

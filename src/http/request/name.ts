@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { type Kind, NAME_PATTERN, NAME_RULE } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
+import { type Kind, NAME_PATTERN, NAME_RULE } from '../../protocol/name.ts';
 
 /** The path parameter with the name of an object, by kind. */
 export const NAME_PARAMETERS: Readonly<Record<Kind, string>> = {

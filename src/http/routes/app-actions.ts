@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { absentError } from '../../change/refusals.ts';
-import { keyOf } from '../../desired/name.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
+import { AppRecord } from '../../protocol/info.ts';
+import { keyOf } from '../../protocol/name.ts';
 import type { AtRevision, StoredApp } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { refuseIfNoneMatch, requireFound, sendObject, writeObject } from '../one-object.ts';
 import { documentedWrites } from '../openapi/documented.ts';
 import { json } from '../openapi/replies.ts';
-import { AppRecord } from '../records.ts';
 import { checkExistence } from '../request/checks.ts';
 import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';

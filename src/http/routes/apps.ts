@@ -1,6 +1,6 @@
-import { AppChange, AppFields } from '../../desired/app.ts';
 import { ASSIGNED_FIELDS } from '../../desired/fields.ts';
-import { AppRecord } from '../records.ts';
+import { AppChange, AppFields } from '../../protocol/app.ts';
+import { AppRecord } from '../../protocol/info.ts';
 import { objectRoutes } from './objects.ts';
 
 const ignored = ASSIGNED_FIELDS.app;

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { forEachYielding } from '../../async/pace.ts';
 import { unknownApps } from '../../change/refusals.ts';
-import { DeviceGroup, DeviceGroupChange } from '../../desired/device-group.ts';
 import { ASSIGNED_FIELDS } from '../../desired/fields.ts';
+import { DeviceGroup, DeviceGroupChange } from '../../protocol/device-group.ts';
+import { DeviceGroupRecord } from '../../protocol/info.ts';
 import type { Api } from '../api.ts';
-import { DeviceGroupRecord } from '../records.ts';
 import { listIn } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
 

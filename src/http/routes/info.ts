@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { absentError } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
+import { InfoRecord } from '../../protocol/info.ts';
 import type { Api } from '../api.ts';
 import { isNotModified, sendNotModified } from '../conditions.ts';
 import { plainTextErrorHandler } from '../errors.ts';
@@ -8,7 +9,6 @@ import type { InfoEntry } from '../info/entries.ts';
 import { JSON_TYPE } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
 import { json, notModified, plainText, readErrors } from '../openapi/replies.ts';
-import { InfoRecord } from '../records.ts';
 import { nameIn } from '../request/name.ts';
 import { withRevision } from '../revision.ts';
 

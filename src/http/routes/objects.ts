@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { Write } from '../../change/write.ts';
-import type { Kind } from '../../desired/name.ts';
 import { KIND_NOUNS } from '../../plan/describe.ts';
+import type { Kind } from '../../protocol/name.ts';
 import type { AtRevision, ObjectReads } from '../../store/store.ts';
 import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';

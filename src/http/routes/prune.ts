@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absentError } from '../../change/refusals.ts';
-import { keyOf } from '../../desired/name.ts';
+import { DeviceGroupRecord } from '../../protocol/info.ts';
+import { keyOf } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { refuseIfNoneMatch, sendObject } from '../one-object.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, conditionErrors, json, readErrors } from '../openapi/replies.ts';
-import { DeviceGroupRecord } from '../records.ts';
 import { checkExistence } from '../request/checks.ts';
 import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';

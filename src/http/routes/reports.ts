@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
+import { Report } from '../../protocol/report.ts';
 import {
-  Report,
   type ReportPage,
   type ReportQuery,
   type StoredReport,

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { forEachYielding, runYielding } from '../../async/pace.ts';
-import { type Kind, keyOf, parseKey } from '../../desired/name.ts';
 import { compareProblems, type Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { planning } from '../../plan/plan.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
+import { type Kind, keyOf, parseKey } from '../../protocol/name.ts';
 import type { ApplyBatch, AssignedId } from '../../store/store.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { refuseEmptied, refuseInvalid, refuseMisplaced } from './guard.ts';

@@ -1,5 +1,5 @@
-import type { AppDefaults } from '../../desired/app.ts';
 import type { Faults } from '../../faults.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
 import type { IdsRecord, Reader, Source, SourceOrigin } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
 

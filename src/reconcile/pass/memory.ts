@@ -1,10 +1,10 @@
 import { membersOf } from '../../desired/content.ts';
-import { keyOf, type ObjectKey, parseKey } from '../../desired/name.ts';
 import { NO_POSITIONS } from '../../desired/parse.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { StateFile } from '../../desired/state.ts';
 import { AppliedState } from '../../plan/applied.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
+import { keyOf, type ObjectKey, parseKey } from '../../protocol/name.ts';
 import type { AppliedObject, ChangedObjects, PassStore, StoreState } from '../../store/store.ts';
 
 /** What a manager remembers of the store from pass to pass, so that a pass reads only what has changed. */

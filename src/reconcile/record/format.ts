@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
-import { keyOf, Name } from '../../desired/name.ts';
+import { keyOf, Name } from '../../protocol/name.ts';
 import type { CounterRow } from '../../store/store.ts';
 
 /** The version of the format. A later version of the program that raises it must still read the earlier formats. */

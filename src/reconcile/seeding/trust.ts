@@ -1,8 +1,8 @@
 import { forEachYielding } from '../../async/pace.ts';
-import { appDefaults } from '../../desired/app.ts';
 import { classifyPath } from '../../desired/file.ts';
 import { loadFile } from '../../desired/load.ts';
-import { keyOf } from '../../desired/name.ts';
+import { appDefaults } from '../../protocol/app.ts';
+import { keyOf } from '../../protocol/name.ts';
 import type { Reader } from '../../source/source.ts';
 import { contentHash } from '../../store/content-hash.ts';
 import type { SectionContent } from '../record/format.ts';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { forEachYielding } from '../../async/pace.ts';
-import { keyOf } from '../../desired/name.ts';
 import { isShutdownError } from '../../errors.ts';
 import { summarizeStep } from '../../plan/describe.ts';
+import { keyOf } from '../../protocol/name.ts';
 import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
 import type { Seeding } from '../../reconcile/seeding/seed.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';

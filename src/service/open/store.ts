@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { AppDefaults } from '../../desired/app.ts';
 import { HoldfastError } from '../../errors.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
 import type { Config } from '../../settings.ts';
 import type { MongoStore } from '../../store/mongo/open.ts';
 import type { PollLease } from '../../store/poll-lease.ts';

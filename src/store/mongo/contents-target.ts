@@ -1,5 +1,6 @@
 import type { AnyBulkWriteOperation, Collection, Db, Document } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
+import type { Report } from '../../protocol/report.ts';
 import type {
   ContentsHead,
   ContentsObject,
@@ -8,7 +9,6 @@ import type {
   Reached,
   ReachedParts,
 } from '../contents.ts';
-import type { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import { MongoContents } from './contents.ts';
 import type { FleetHead } from './documents.ts';

@@ -1,9 +1,9 @@
 import { BSON, type Collection, type Db, type Document, ObjectId } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
+import { Report } from '../../protocol/report.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
 import { maxOid } from '../object-id.ts';
 import { operationEntry } from '../operation-page.ts';
-import { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
 import type { FleetHead, ObjectDocument, OperationDocument, ReportsHead } from './documents.ts';

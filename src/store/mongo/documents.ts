@@ -1,4 +1,4 @@
-import type { Kind } from '../../desired/name.ts';
+import type { Kind } from '../../protocol/name.ts';
 import type { ContentsObject } from '../contents.ts';
 import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';

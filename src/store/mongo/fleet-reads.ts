@@ -1,6 +1,6 @@
 import { forEachYielding } from '../../async/pace.ts';
-import type { AppDefaults } from '../../desired/app.ts';
-import { type Kind, keyOf, type ObjectKey } from '../../desired/name.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import { type Kind, keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { ContentsCounter } from '../contents.ts';
 import { OperationPage, operationEntry } from '../operation-page.ts';
 import { appliedObject, appsOfGroup, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';

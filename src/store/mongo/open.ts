@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { AppDefaults } from '../../desired/app.ts';
 import { HoldfastError } from '../../errors.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
 import type { PollLease } from '../poll-lease.ts';
 import type { Store } from '../store.ts';
 import { Connection } from './connection.ts';

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { forEachYielding } from '../../async/pace.ts';
+import { Report } from '../../protocol/report.ts';
 import { maxOid, oidGenerator } from '../object-id.ts';
-import { Report, type ReportPage, type ReportQuery, type StoredReport } from '../report.ts';
+import type { ReportPage, ReportQuery, StoredReport } from '../report.ts';
 import { dropAll } from '../report-expiry.ts';
 import { ReportIntake, type ReportList } from '../report-intake.ts';
 import type { Committer } from './committer.ts';

@@ -1,8 +1,9 @@
-import type { AppDefaults } from '../../desired/app.ts';
-import { keyOf, type ObjectKey } from '../../desired/name.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import { keyOf, type ObjectKey } from '../../protocol/name.ts';
+import type { Report } from '../../protocol/report.ts';
 import { closedError } from '../closed.ts';
 import { oidGenerator } from '../object-id.ts';
-import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import type { ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead, requireSequence } from '../rules/claim.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';

@@ -1,6 +1,6 @@
-import type { AppDefaults } from '../../desired/app.ts';
-import { type Kind, keyOf } from '../../desired/name.ts';
 import { FRESH_COUNTER } from '../../plan/ids.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import { type Kind, keyOf } from '../../protocol/name.ts';
 import type { ContentsCounter } from '../contents.ts';
 import type { NewOid } from '../object-id.ts';
 import type { ObjectRow } from '../rules/rows.ts';

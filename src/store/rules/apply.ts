@@ -1,10 +1,10 @@
 import { once } from '../../async/once.ts';
 import { Pace } from '../../async/pace.ts';
-import type { AppDefaults } from '../../desired/app.ts';
 import type { Content } from '../../desired/content.ts';
-import { sameValue } from '../../desired/values.ts';
 import { raise } from '../../plan/ids.ts';
 import type { Step } from '../../plan/step.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import { sameValue } from '../../protocol/values.ts';
 import { contentHash } from '../content-hash.ts';
 import type { ApplyBatch, AssignedId, CounterKind } from '../store.ts';
 import { requireSequence } from './claim.ts';

@@ -1,9 +1,10 @@
 import { forEachYielding } from '../../async/pace.ts';
-import { type App, type AppDefaults, type AppFields, completeApp } from '../../desired/app.ts';
-import type { DeviceGroup } from '../../desired/device-group.ts';
-import type { Kind } from '../../desired/name.ts';
+import { completeApp } from '../../desired/app.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { FileOrigin } from '../../plan/step.ts';
+import type { App, AppDefaults, AppFields } from '../../protocol/app.ts';
+import type { DeviceGroup } from '../../protocol/device-group.ts';
+import type { Kind } from '../../protocol/name.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 
 /** An object as SQLite and MongoDB hold it. The `prune_id` of apps is 0. */

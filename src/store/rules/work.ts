@@ -1,7 +1,7 @@
-import type { AppDefaults } from '../../desired/app.ts';
-import type { Kind } from '../../desired/name.ts';
 import type { Counter } from '../../plan/ids.ts';
 import type { FileOrigin } from '../../plan/step.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import type { Kind } from '../../protocol/name.ts';
 import type { NewOid } from '../object-id.ts';
 import type { CounterKind, HistoryPoint, NewOperation } from '../store.ts';
 import type { ObjectRow } from './rows.ts';

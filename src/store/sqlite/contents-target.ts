@@ -3,6 +3,7 @@ import { rename } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
+import type { Report } from '../../protocol/report.ts';
 import type {
   ContentsHead,
   ContentsObject,
@@ -12,7 +13,6 @@ import type {
   ReachedParts,
 } from '../contents.ts';
 import { maxOid } from '../object-id.ts';
-import type { Report } from '../report.ts';
 import type { OperationEntry } from '../store.ts';
 import { closeOnFailure, createFile, type Database, openCopyTarget, prepare } from './connection.ts';
 import { KEYS, SqliteContents } from './contents.ts';

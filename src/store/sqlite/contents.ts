@@ -1,5 +1,5 @@
-import { type Kind, keyOf, type ObjectKey, parseKey } from '../../desired/name.ts';
 import { HoldfastError } from '../../errors.ts';
+import { type Kind, keyOf, type ObjectKey, parseKey } from '../../protocol/name.ts';
 import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
 import { type OperationRow, operationEntry } from '../operation-page.ts';
 import type { CounterKind, OperationEntry } from '../store.ts';

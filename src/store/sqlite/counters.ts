@@ -1,5 +1,5 @@
-import type { ObjectKey } from '../../desired/name.ts';
 import { FRESH_COUNTER } from '../../plan/ids.ts';
+import type { ObjectKey } from '../../protocol/name.ts';
 import type { StoredCounter } from '../rules/work.ts';
 import type { CounterKind, CounterRow } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';

@@ -1,6 +1,6 @@
 import { forEachYielding } from '../../async/pace.ts';
-import type { AppDefaults } from '../../desired/app.ts';
-import type { Kind } from '../../desired/name.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import type { Kind } from '../../protocol/name.ts';
 import { appliedObject, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';

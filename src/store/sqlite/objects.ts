@@ -1,5 +1,5 @@
-import type { Kind } from '../../desired/name.ts';
 import type { FileOrigin } from '../../plan/step.ts';
+import type { Kind } from '../../protocol/name.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type { ObjectContent } from '../rules/work.ts';
 import { type Database, prepare, type Statement } from './connection.ts';

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { AppDefaults } from '../../desired/app.ts';
 import { HoldfastError } from '../../errors.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
 import { Checkpointer, startCheckpointThread } from './checkpointer.ts';
 import {
   closeOnFailure,

@@ -1,5 +1,6 @@
 import { Pace } from '../../async/pace.ts';
-import type { Report, ReportPage, ReportQuery, StoredReport } from '../report.ts';
+import type { Report } from '../../protocol/report.ts';
+import type { ReportPage, ReportQuery, StoredReport } from '../report.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 import { reportFilter, timeCondition } from './report-query.ts';
 

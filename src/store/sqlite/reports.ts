@@ -1,4 +1,4 @@
-import type { Report } from '../report.ts';
+import type { Report } from '../../protocol/report.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 import { indexText } from './report-query.ts';
 

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { Pace } from '../../async/pace.ts';
 import { Queue } from '../../async/queue.ts';
-import type { ObjectKey } from '../../desired/name.ts';
+import type { ObjectKey } from '../../protocol/name.ts';
+import type { Report } from '../../protocol/report.ts';
 import { closedError } from '../closed.ts';
-import type { Report, ReportPage, ReportQuery } from '../report.ts';
+import type { ReportPage, ReportQuery } from '../report.ts';
 import { dropAll } from '../report-expiry.ts';
 import { ReportIntake, type ReportList } from '../report-intake.ts';
 import { applyBatch } from '../rules/apply.ts';

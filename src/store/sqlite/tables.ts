@@ -1,4 +1,4 @@
-import type { AppDefaults } from '../../desired/app.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
 import { type NewOid, oidGenerator } from '../object-id.ts';
 import type { Database } from './connection.ts';
 import { CounterReads, Counters } from './counters.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { parseConfig } from '../../../src/config.ts';
-import { appDefaults } from '../../../src/desired/app.ts';
+import { appDefaults } from '../../../src/protocol/app.ts';
 import { copyStore } from '../../../src/service/copy-store.ts';
 import { openMongoStore } from '../../../src/store/mongo/open.ts';
 import type { Store } from '../../../src/store/store.ts';

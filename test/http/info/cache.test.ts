@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { ObjectKey } from '../../../src/desired/name.ts';
 import { createInfoCache } from '../../../src/http/info/cache.ts';
+import type { ObjectKey } from '../../../src/protocol/name.ts';
 import type { GroupInfo, StoreState } from '../../../src/store/store.ts';
 
 /**

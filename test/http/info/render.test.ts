@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { appDefaults, completeApp } from '../../../src/desired/app.ts';
+import { completeApp } from '../../../src/desired/app.ts';
 import { renderInfo } from '../../../src/http/info/render.ts';
 import { infoRecord } from '../../../src/http/records.ts';
+import { appDefaults } from '../../../src/protocol/app.ts';
 import type { GroupInfo } from '../../../src/store/store.ts';
 import { yieldsDuring } from '../../support/yielding.ts';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { keyOf, parseKey } from '../../../src/desired/name.ts';
 import type { Problem } from '../../../src/desired/problem.ts';
 import { DesiredState } from '../../../src/desired/state.ts';
 import { AppliedState } from '../../../src/plan/applied.ts';
 import { makePlan, type Plan } from '../../../src/plan/plan.ts';
+import { keyOf, parseKey } from '../../../src/protocol/name.ts';
 import { applyStoreChanges, type Memory } from '../../../src/reconcile/pass/memory.ts';
 import type { AppliedObject, ChangedObjects } from '../../../src/store/store.ts';
 import { anyCommit, changesOf, type Files, stateOf } from '../../support/fleet.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { appDefaults } from '../../../src/desired/app.ts';
+import { appDefaults } from '../../../src/protocol/app.ts';
 import {
   decodeSection,
   encodeMeta,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyOf } from '../../../src/desired/name.ts';
+import { keyOf } from '../../../src/protocol/name.ts';
 import type { AppliedObject, GroupInfo, Store, StoreState } from '../../../src/store/store.ts';
 import {
   AT,

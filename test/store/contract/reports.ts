@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Report } from '../../../src/protocol/report.ts';
 import {
-  type Report,
   type ReportQuery,
   type StoredReport,
   TIME_COMPARISONS,

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach } from 'vitest';
-import { type App, appDefaults } from '../../../src/desired/app.ts';
-import type { DeviceGroup } from '../../../src/desired/device-group.ts';
-import type { Kind } from '../../../src/desired/name.ts';
 import { kindOf } from '../../../src/errors.ts';
 import type { FileOrigin, Step } from '../../../src/plan/step.ts';
+import { type App, appDefaults } from '../../../src/protocol/app.ts';
+import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
+import type { Kind } from '../../../src/protocol/name.ts';
 import type {
   AssignedId,
   CounterKind,

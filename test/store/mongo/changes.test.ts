@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { keyOf } from '../../../src/desired/name.ts';
+import { keyOf } from '../../../src/protocol/name.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { wrap } from '../../support/engine.ts';
 import { AT, app, appStep, CONTEXT, group, groupStep, pass, rejection, seed } from '../contract/support.ts';

@@ -1,8 +1,8 @@
 import fc, { type Scheduler } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { appDefaults } from '../../../src/desired/app.ts';
 import { kindOf } from '../../../src/errors.ts';
 import type { Step } from '../../../src/plan/step.ts';
+import { appDefaults } from '../../../src/protocol/app.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { GroupInfo, Store } from '../../../src/store/store.ts';
 import { AT, app, appStep, CONTEXT, group, groupStep } from '../contract/support.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { App } from '../../../src/desired/app.ts';
+import type { App } from '../../../src/protocol/app.ts';
 import type { Store } from '../../../src/store/store.ts';
 
 /** Keeps a copy of the applied objects, and reads only what changed if the store knows it. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Scheduler } from 'fast-check';
-import { appDefaults } from '../../../src/desired/app.ts';
 import { HoldfastError } from '../../../src/errors.ts';
+import { appDefaults } from '../../../src/protocol/app.ts';
 import type {
   Change,
   Documents,

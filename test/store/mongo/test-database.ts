@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
-import { appDefaults } from '../../../src/desired/app.ts';
+import { appDefaults } from '../../../src/protocol/app.ts';
 import { openMongoStore } from '../../../src/store/mongo/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { foundOrRequired } from '../../support/tools.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Report, ReportQuery } from '../../../src/store/report.ts';
+import type { Report } from '../../../src/protocol/report.ts';
+import type { ReportQuery } from '../../../src/store/report.ts';
 import { AT } from '../contract/support.ts';
 import { type OpenedSqliteStore, openInTemporaryFolder } from '../open-sqlite.ts';
 

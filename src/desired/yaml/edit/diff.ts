@@ -1,4 +1,4 @@
-import { type Fields, isMapValue } from '../../values.ts';
+import { type Fields, isMapValue } from '../../../protocol/values.ts';
 import { commonPairs, MAX_CELLS } from './common-pairs.ts';
 import type { CollectionPart, Entry } from './layout.ts';
 import type { NewEntry } from './render.ts';

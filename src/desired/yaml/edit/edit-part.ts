@@ -1,4 +1,4 @@
-import { type Fields, isEmptyCollection, isMapValue, sameValue } from '../../values.ts';
+import { type Fields, isEmptyCollection, isMapValue, sameValue } from '../../../protocol/values.ts';
 import { listSlots, mapSlots, reuseFirst, type Slot } from './diff.ts';
 import { editBlock, removeEntry } from './edit-block.ts';
 import { editFlow } from './edit-flow.ts';

@@ -1,6 +1,6 @@
 import { isMap } from 'yaml';
 import { HoldfastError } from '../../../errors.ts';
-import { type Fields, sameValue } from '../../values.ts';
+import { type Fields, sameValue } from '../../../protocol/values.ts';
 import { type ReadResult, type ReadYaml, readYaml, type YamlDocument, type YamlSource } from '../document.ts';
 import { parseYaml, type YamlTree } from '../parse.ts';
 import { readPlain } from '../plain.ts';

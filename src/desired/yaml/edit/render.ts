@@ -1,4 +1,4 @@
-import { type Fields, isEmptyCollection } from '../../values.ts';
+import { type Fields, isEmptyCollection } from '../../../protocol/values.ts';
 import { canBePlain, inStyle, literal, quoted } from './strings.ts';
 import { DEFAULT_STYLE, type TextStyle } from './text-style.ts';
 

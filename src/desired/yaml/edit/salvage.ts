@@ -1,4 +1,4 @@
-import { isMapValue } from '../../values.ts';
+import { isMapValue } from '../../../protocol/values.ts';
 import { type ReadYaml, readYaml } from '../document.ts';
 
 /** A line that begins a top-level field. `-` can begin an item of a list below its key instead. */

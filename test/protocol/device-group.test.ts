@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { DeviceGroup, DeviceGroupChange } from '../../src/desired/device-group.ts';
 import { parseObjectText } from '../../src/desired/parse.ts';
+import { DeviceGroup, DeviceGroupChange } from '../../src/protocol/device-group.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 
 function read(text: string) {

@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  APP_FIELDS,
-  App,
-  AppChange,
-  AppFields,
-  appDefaults,
-  completeApp,
-  readingRulesId,
-} from '../../src/desired/app.ts';
+import { completeApp, readingRulesId } from '../../src/desired/app.ts';
 import { parseObjectText } from '../../src/desired/parse.ts';
+import { APP_FIELDS, App, AppChange, AppFields, appDefaults } from '../../src/protocol/app.ts';
 import { appOf, DEFAULTS } from '../support/fleet.ts';
 
 /** Parses the file of an app that has an image and these lines. */

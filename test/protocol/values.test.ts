@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sameValue } from '../../src/desired/values.ts';
+import { sameValue } from '../../src/protocol/values.ts';
 
 describe('sameValue', () => {
   it.each<[string, unknown, unknown]>([

@@ -15,6 +15,7 @@ import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
 import { useOpenApi } from './openapi/openapi.ts';
 import { answerClientError } from './protocol/client-error.ts';
+import { limitConnections } from './protocol/connections.ts';
 import { useProtocolRules } from './protocol/http-rules.ts';
 import { useMethods } from './protocol/methods.ts';
 import { useShutdown } from './protocol/shutdown.ts';
@@ -50,6 +51,8 @@ export interface ServerOptions {
 /** Milliseconds. A slow client must not hold a connection forever. The first must be less than the second. */
 const HEADERS_TIMEOUT = 20_000;
 const REQUEST_TIMEOUT = 30_000;
+/** Milliseconds after which a client that takes no byte of a reply is cut off. */
+const REPLY_TIMEOUT = 30_000;
 /** Milliseconds: longer than devices usually wait between two polls, so that their connections stay open. */
 const KEEP_ALIVE_TIMEOUT = 75_000;
 /** Milliseconds that a closing server waits for its clients; the process ends a few seconds later (`program.ts`). */
@@ -69,6 +72,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     logController: new LogController({ disableRequestLogging: true }),
     http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
     requestTimeout: REQUEST_TIMEOUT,
+    connectionTimeout: REPLY_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     // Fastify's 503 is JSON without `apps`: workers would stop their containers whenever a manager restarts.
     return503OnClosing: false,
@@ -95,6 +99,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   for (const routes of ROUTES) routes(app, api);
   await useWebhook(app, api, options.webhookSecret);
   useInfoShortcut(app, { api, authenticator, logsRequests: () => VERBOSE_LEVELS.has(logger.level) });
+  limitConnections(app);
   return app;
 }
 

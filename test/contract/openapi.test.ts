@@ -73,6 +73,21 @@ describe('the document at /openapi.json', () => {
     expect(inPath).toEqual(path.match(/\{\w+\}/g) ?? []);
   });
 
+  it('has a strong ETag, and is a 304 for clients that have it', async () => {
+    const first = await manager().get('/openapi.json', { authorization: null });
+    const etag = first.headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"[^"]+"$/);
+    const again = await manager().get('/openapi.json', { headers: { 'if-none-match': etag } });
+    expect([again.status, again.text]).toEqual([304, '']);
+    const other = await manager().get('/openapi.json', { headers: { 'if-none-match': '"other"' } });
+    expect([other.status, other.text]).toEqual([200, first.text]);
+    const head = await manager().request('HEAD', '/openapi.json');
+    expect([head.text, head.headers.get('content-length')]).toEqual([
+      '',
+      String(Buffer.byteLength(first.text)),
+    ]);
+  });
+
   it('describes the reports query: all query parameters are optional', async () => {
     const query =
       (await operation('GET', '/api/v2/reports'))?.parameters?.filter((one) => one.in === 'query') ?? [];

@@ -1,9 +1,10 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
 import { matchesIfNoneMatch } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
+import { interceptRequests } from '../protocol/connections.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
 import { INFO_ROUTE } from '../routes/info.ts';
@@ -22,18 +23,12 @@ export interface ShortcutParts {
  * accepted a short time ago. Fastify answers requests that are unusual in any way. The replies are the same, byte for byte.
  */
 export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): void {
-  const { server } = app;
   const answer = createAnswer(parts);
-  const listeners = server.listeners('request') as RequestListener[];
   let isClosing = false;
   app.addHook('preClose', async () => {
     isClosing = true;
   });
-  server.removeAllListeners('request');
-  server.on('request', (request, response) => {
-    if (!isClosing && answer(request, response)) return;
-    for (const listener of listeners) listener.call(server, request, response);
-  });
+  interceptRequests(app.server, (request, response) => !isClosing && answer(request, response));
 }
 
 /** Answers a request if it is a usual poll; returns whether it did. */

@@ -1,6 +1,10 @@
+import { hash } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { once } from '../../async/once.ts';
+import { isNotModified, sendNotModified } from '../conditions.ts';
+import { JSON_TYPE } from '../json.ts';
 import { CARRIES_REVISION } from '../revision.ts';
 import { TAGS } from './documented.ts';
 
@@ -29,9 +33,16 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
         withHeaders(withUsedSchemas(jsonSchemaTransformObject(document) as OpenApiDocument)),
       ) as object,
   });
-  app.get('/openapi.json', { schema: { hide: true } as object }, (_request, reply) =>
-    reply.send(app.swagger()),
-  );
+  // Anyone may request it. All replies share one buffer, so that those that nobody reads take no memory.
+  const rendered = once(() => {
+    const body = Buffer.from(JSON.stringify(app.swagger()));
+    return { body, etag: `"${hash('sha256', body)}"` };
+  });
+  app.get('/openapi.json', { schema: { hide: true } as object }, (request, reply) => {
+    const { body, etag } = rendered();
+    reply.header('etag', etag);
+    return isNotModified(request, etag) ? sendNotModified(request, reply) : reply.type(JSON_TYPE).send(body);
+  });
 }
 
 const REFERENCE = /"#\/components\/schemas\/([^"]+)"/g;

@@ -32,7 +32,7 @@ export function parseConfig(
   const flags = parseFlags(argv);
   const problems = [...flags.problems];
   const givenNames = new Set<SettingName>();
-  const config: Record<string, unknown> = {};
+  const config: Partial<Record<SettingName, unknown>> = {};
   for (const name of SETTING_NAMES) {
     const reading = readSetting(name, (key) => givenText(key, flags.values, env), readFile);
     if (reading.problem !== null) problems.push(reading.problem);
@@ -175,7 +175,7 @@ function withoutCredentials(text: string): string {
 /** Checks the rules that concern more than one setting. */
 function combinationProblems(
   givenNames: ReadonlySet<SettingName>,
-  config: Record<string, unknown>,
+  config: Readonly<Partial<Record<SettingName, unknown>>>,
 ): string[] {
   const problems: string[] = [];
   for (const account of ['BASIC', 'DEVICE'] as const) {
@@ -183,7 +183,10 @@ function combinationProblems(
     if (givenNames.has(user) !== givenNames.has(password))
       problems.push(`${user} and ${password} belong together; set both or neither`);
   }
-  if (givenNames.has('GIT_REMOTE') && !isPathInside(String(config['DESIRED_STATE'])))
+  const { BASIC_AUTH_PASSWORD, DEVICE_AUTH_PASSWORD } = config;
+  if (DEVICE_AUTH_PASSWORD !== null && DEVICE_AUTH_PASSWORD === BASIC_AUTH_PASSWORD)
+    problems.push('DEVICE_AUTH_PASSWORD equals BASIC_AUTH_PASSWORD: any device could change the fleet');
+  if (givenNames.has('GIT_REMOTE') && !isPathInside(String(config.DESIRED_STATE)))
     problems.push('DESIRED_STATE must be a path inside the repository when GIT_REMOTE is set');
   return problems;
 }

@@ -56,10 +56,16 @@ const DatabaseName = z
   .regex(/^[A-Za-z0-9_-]{1,63}$/, 'must be 1 to 63 letters, digits, "_" and "-"');
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-const Networks = z
-  .string()
-  .transform((text) => text.split(',').map((name) => name.trim()))
-  .refine((names) => names.every((name) => name !== ''), 'must be names separated by commas');
+/** Names separated by commas, each of this form. */
+function list(form: RegExp, rule: string): z.ZodType<string[]> {
+  return z
+    .string()
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .refine((names) => names.every((name) => form.test(name)), rule);
+}
+
+const Networks = list(/./, 'must be names separated by commas');
+const HostNames = list(/^[\w-]+(\.[\w-]+)*$/, 'must be host names without ports, separated by commas');
 
 function setting<T>(type: z.ZodType<T>, fallback: NoInfer<T>, meaning: string): Setting<T> {
   return { type, fallback, meaning };
@@ -136,7 +142,15 @@ export const SETTINGS = {
   ),
   DEVICE_AUTH_PASSWORD: secret('password of the device account'),
   WEBHOOK_SECRET: secret('secret of POST /webhook, as set at the forge; if unset, the webhook is off'),
-  AUTH_ENABLED: setting(Flag, true, 'false turns authentication off: anyone can do anything'),
+  AUTH_ENABLED: setting(
+    Flag,
+    true,
+    'false turns authentication off: anyone can do anything, at IP addresses and localhost',
+  ),
+  ALLOWED_HOSTS: optional(
+    HostNames,
+    'further host names to serve while authentication is off, separated by commas',
+  ),
   DEFAULT_NETWORKS: setting(
     Networks,
     ['nebula', 'bridge'],
@@ -162,6 +176,17 @@ export type Config = { [N in SettingName]: (typeof SETTINGS)[N]['fallback'] };
 export const SECRET_SETTINGS: readonly SettingName[] = SETTING_NAMES.filter(
   (name) => (SETTINGS[name] as Setting<unknown>).isSecret === true,
 );
+
+/** The secrets that let a client in, and that people choose. */
+const CHOSEN_SECRETS = ['BASIC_AUTH_PASSWORD', 'DEVICE_AUTH_PASSWORD', 'WEBHOOK_SECRET'] as const;
+
+/** Secrets with fewer characters can be guessed: nobody is locked out for guessing. */
+export const SECRET_LENGTH = 16;
+
+/** Returns the names of the secrets that have too few characters. */
+export function shortSecrets(config: Config): SettingName[] {
+  return CHOSEN_SECRETS.filter((name) => config[name] !== null && config[name].length < SECRET_LENGTH);
+}
 
 /** Returns the settings for the log, with secrets masked. */
 export function shownSettings(config: Config): Record<string, unknown> {

@@ -229,6 +229,14 @@ const TABLE: Record<
     ],
     refuses: ['0', 'no', 'FALSE'].map((text) => [text, 'must be true or false']),
   },
+  ALLOWED_HOSTS: {
+    fallback: null,
+    accepts: [['lab, fleet.example', ['lab', 'fleet.example']]],
+    refuses: ['lab:8080', 'https://lab', '*.lab', 'lab,'].map((text) => [
+      text,
+      'must be host names without ports, separated by commas',
+    ]),
+  },
   DEFAULT_NETWORKS: {
     fallback: ['nebula', 'bridge'],
     accepts: [
@@ -372,6 +380,13 @@ describe('parseConfig', () => {
     ['a password of devices alone', { DEVICE_AUTH_PASSWORD: 'a' }],
   ])('refuses %s', (_name, env) => {
     expect(problemsOf(env)).toEqual([expect.stringMatching(/ belong together; set both or neither$/)]);
+  });
+
+  it('refuses a password of devices that is the one of the administrator', () => {
+    const env = { ...ACCOUNT, ...DEVICES, DEVICE_AUTH_PASSWORD: ACCOUNT.BASIC_AUTH_PASSWORD };
+    expect(problemsOf(env)).toEqual([
+      'DEVICE_AUTH_PASSWORD equals BASIC_AUTH_PASSWORD: any device could change the fleet',
+    ]);
   });
 
   it.each<[string, Record<string, string>, string[]]>([

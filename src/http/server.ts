@@ -10,6 +10,7 @@ import Fastify, {
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { Authenticator } from './access/authentication.ts';
 import { checkAccess, useGate } from './access/gate.ts';
+import { refuseHost, type ServesHost, useHosts } from './access/hosts.ts';
 import type { Api } from './api.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
@@ -40,6 +41,7 @@ import { useWebhook } from './routes/webhook.ts';
 export interface ServerOptions {
   api: Api;
   authenticator: Authenticator;
+  servesHost: ServesHost;
   logger: FastifyBaseLogger;
   /** The largest request body, in bytes. */
   bodyLimit: number;
@@ -64,7 +66,7 @@ const VERBOSE_LEVELS = new Set(['trace', 'debug']);
 
 /** Builds the server with all its routes. The caller makes it listen. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { api, authenticator, logger, bodyLimit, version } = options;
+  const { api, authenticator, servesHost, logger, bodyLimit, version } = options;
   const newRequestId = createRequestIds();
   const app = Fastify({
     loggerInstance: warningsOnly(logger),
@@ -89,6 +91,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useJsonBodies(app, bodyLimit);
   useErrorReplies(app);
   useProtocolRules(app);
+  useHosts(app, servesHost);
   useGate(app, authenticator);
   useHeaders(app, api);
   useRequestLog(app);
@@ -98,7 +101,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await useOpenApi(app, version);
   for (const routes of ROUTES) routes(app, api);
   await useWebhook(app, api, options.webhookSecret);
-  useInfoShortcut(app, { api, authenticator, logsRequests: () => VERBOSE_LEVELS.has(logger.level) });
+  useInfoShortcut(app, { ...options, logsRequests: () => VERBOSE_LEVELS.has(logger.level) });
   limitConnections(app);
   return app;
 }
@@ -151,13 +154,14 @@ async function refuseUnroutable(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
-  { api, authenticator }: Pick<ServerOptions, 'api' | 'authenticator'>,
+  { api, authenticator, servesHost }: Pick<ServerOptions, 'api' | 'authenticator' | 'servesHost'>,
 ): Promise<void> {
+  reply.header('x-request-id', request.id);
+  if (!servesHost(request.headers.host)) return void refuseHost(reply);
   const denial = await checkAccess(request, reply, authenticator).then(
     () => null,
     (denied: unknown) => denied,
   );
-  reply.header('x-request-id', request.id);
   const revision = api.reconciler.status().applied?.revision ?? null;
   if (denial === null && CARRIES_REVISION.test(request.url)) withRevision(reply, revision);
   sendError(denial ?? error, request, reply);

@@ -3,10 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { createFaults } from '../faults.ts';
 import type { Authenticator } from '../http/access/authentication.ts';
+import { onlyHosts } from '../http/access/hosts.ts';
 import { createServer } from '../http/server.ts';
 import { appDefaults } from '../protocol/app.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
-import { type Config, shownSettings } from '../settings.ts';
+import { type Config, SECRET_LENGTH, shortSecrets, shownSettings } from '../settings.ts';
 import { withReadAhead } from '../source/read-ahead.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
@@ -55,6 +56,9 @@ const NOT_RECORDED =
 export async function startService(config: Config, environment: ServiceEnvironment): Promise<Service> {
   const { logger } = environment;
   logger.debug({ settings: shownSettings(config) }, 'settings');
+  const settings = shortSecrets(config);
+  if (settings.length > 0)
+    logger.warn({ settings }, `secrets can be guessed: choose at least ${SECRET_LENGTH} random characters`);
   const data = await openDataFolder(config.DATA_DIR, logger);
   const lock = await lockDataFolder(data, environment.clock.now());
   try {
@@ -202,6 +206,7 @@ async function buildServer(config: Config, parts: ServerParts): Promise<FastifyI
   return createServer({
     api: { ...api, now: clock.now },
     authenticator,
+    servesHost: config.AUTH_ENABLED ? () => true : onlyHosts(config.ALLOWED_HOSTS ?? []),
     logger,
     bodyLimit: config.BODY_LIMIT,
     webhookSecret: config.WEBHOOK_SECRET,

@@ -161,6 +161,16 @@ describe('decisions.md: Authentication', () => {
   });
 });
 
+describe('a manager with a short password or secret', () => {
+  it('warns of it by the name of the setting, and does not show it', async () => {
+    const settings = { BASIC_AUTH_PASSWORD: 'of fifteen char', WEBHOOK_SECRET: 'of sixteen chars' };
+    const manager = await startManager({ files: SMALL_FLEET, settings });
+    const warnings = manager.log.filter(({ msg }) => String(msg).startsWith('secrets can be guessed'));
+    expect(warnings).toMatchObject([{ level: 40, settings: ['BASIC_AUTH_PASSWORD'] }]);
+    expect(JSON.stringify(manager.log)).not.toContain(settings.BASIC_AUTH_PASSWORD);
+  });
+});
+
 describe('decisions.md: Authentication: First start without any credentials configured', () => {
   interface Start {
     service: Service;

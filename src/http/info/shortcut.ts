@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../access/authentication.ts';
+import type { ServesHost } from '../access/hosts.ts';
 import type { Api } from '../api.ts';
 import { matchesIfNoneMatch } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
@@ -14,6 +15,7 @@ import type { InfoEntry } from './entries.ts';
 export interface ShortcutParts {
   api: Pick<Api, 'info' | 'metrics'>;
   authenticator: Authenticator;
+  servesHost: ServesHost;
   /** Whether every request is logged. If so, fastify answers all of them, because it writes the log. */
   logsRequests(): boolean;
 }
@@ -32,7 +34,7 @@ export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): voi
 }
 
 /** Answers a request if it is a usual poll; returns whether it did. */
-function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
+function createAnswer({ api, authenticator, servesHost, logsRequests }: ShortcutParts) {
   const { info, metrics } = api;
   const newRequestId = createRequestIds();
   const count = {
@@ -40,13 +42,16 @@ function createAnswer({ api, authenticator, logsRequests }: ShortcutParts) {
     304: metrics.requestCounter('GET', INFO_ROUTE, 304),
   };
 
+  const admits = ({ host, authorization }: PollHeaders): boolean =>
+    servesHost(host) && authenticator.recall(authorization) !== null;
+
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     if (request.method !== 'GET' || logsRequests()) return false;
     const group = groupIn(request.url ?? '');
     const entry = group === null ? null : info.ready(group);
     if (entry === null || entry.revision === null) return false;
     const headers = plainHeaders(request.rawHeaders);
-    if (headers === null || authenticator.recall(headers.authorization) === null) return false;
+    if (headers === null || !admits(headers)) return false;
     const { ifNoneMatch, requestId = newRequestId() } = headers;
     count[reply(response, entry, entry.revision, { ifNoneMatch, requestId })]();
     return true;

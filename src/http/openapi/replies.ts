@@ -80,6 +80,9 @@ export const commonErrors = {
     'Not permitted: this is the device account, or the request comes from a page of another site.',
     Denied,
   ),
+  421: plainText(
+    'Authentication is off, and `Host` is neither an IP address, nor localhost, nor in ALLOWED_HOSTS.',
+  ),
   500: json('Internal error. Look up the request id in the log.', Unavailable),
   503: json('git, origin or the store is unavailable; try again later.', Unavailable),
 };

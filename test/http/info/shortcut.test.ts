@@ -38,7 +38,7 @@ async function startServer({ logsRequests = false } = {}) {
     requestCounter: (_method: string, _route: string, status: number) => () => counted.push(status),
   };
   const api = { info, metrics } as unknown as Parameters<typeof useInfoShortcut>[1]['api'];
-  useInfoShortcut(app, { api, authenticator, logsRequests: () => logsRequests });
+  useInfoShortcut(app, { api, authenticator, servesHost: () => true, logsRequests: () => logsRequests });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());
   /** Sends a poll, or a request that differs from one. */

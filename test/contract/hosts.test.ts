@@ -36,8 +36,7 @@ describe('decisions.md: Everything else: 421 (a Host that is not served)', () =>
     'lab.evil.example',
     'evil-lab',
     '::1',
-    '',
-  ])('without authentication, "%s" is refused in plain text, and probes are answered', async (host) => {
+  ])('without authentication, %s is refused in plain text, and probes are answered', async (host) => {
     await statusAt('localhost', INFO);
     for (const [method, path] of [
       ['GET', '/'],

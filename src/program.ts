@@ -15,21 +15,18 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
  */
 const HANGUP = 'SIGHUP';
 
-/** Runs the manager until a stop signal arrives. SIGTERM or SIGINT after any earlier stop signal exits at once. */
+/** Milliseconds within which signals are one: on Ctrl-C the terminal sends SIGINT, and npm forwards it as well. */
+const ONE_STOP = 1000;
+
+/**
+ * Runs the manager until a stop signal arrives. SIGTERM or SIGINT more than a second after the first stop signal exits at
+ * once.
+ */
 async function serve(config: Config): Promise<ExitCode> {
   tuneCollector();
   keepShapeOfTicks();
   const logger = await createLogger(config.LOG_LEVEL, process.stdout);
-  const signalled = new Promise<string>((resolve) => {
-    let isFirst = true;
-    for (const signal of [...STOP_SIGNALS, HANGUP]) {
-      process.on(signal, () => {
-        if (!isFirst && signal !== HANGUP) process.exit(EXIT.failed);
-        isFirst = false;
-        resolve(signal);
-      });
-    }
-  });
+  const signalled = firstSignal();
   const stopping = new AbortController();
   void signalled.then((signal) => {
     logger.info({ signal }, 'stopping');
@@ -57,6 +54,20 @@ async function serve(config: Config): Promise<ExitCode> {
   logger.info('stopped');
   if ((await signalled) === HANGUP) await dieOfHangup();
   return EXIT.ok;
+}
+
+/** Resolves to the first stop signal; a later one can end the process. */
+function firstSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let firstAt: number | null = null;
+    for (const signal of [...STOP_SIGNALS, HANGUP]) {
+      process.on(signal, () => {
+        firstAt ??= performance.now();
+        if (signal !== HANGUP && performance.now() - firstAt > ONE_STOP) process.exit(EXIT.failed);
+        resolve(signal);
+      });
+    }
+  });
 }
 
 /**

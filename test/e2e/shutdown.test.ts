@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION, PASSWORD, USER } from '../support/manager.ts';
 import { lastCommit } from '../support/manager-state.ts';
@@ -80,6 +82,7 @@ describe('a manager that is stopping', () => {
     second.sent.on('error', () => undefined);
     second.program.child.kill('SIGHUP');
     await second.program.waitFor(/"msg":"stopping"/);
+    await moreThanASecond();
     second.program.child.kill('SIGTERM');
     expect(await second.program.ended).toBe(3);
   });
@@ -127,14 +130,32 @@ describe('a manager that is stopping', () => {
     ['SIGTERM', 'SIGTERM'],
     ['SIGTERM', 'SIGINT'],
     ['SIGINT', 'SIGTERM'],
-  ] as const)('ends at once with 3 on a second signal: %s, then %s', async (first, second) => {
-    const { program, sent } = await startWithOpenWrite();
-    sent.on('error', () => undefined);
-    program.child.kill(first);
+  ] as const)(
+    'ends at once with 3 on a second signal after more than a second: %s, then %s',
+    async (first, second) => {
+      const { program, sent } = await startWithOpenWrite();
+      sent.on('error', () => undefined);
+      program.child.kill(first);
+      await program.waitFor(/"msg":"stopping"/);
+      await moreThanASecond();
+      program.child.kill(second);
+      expect(await program.ended).toBe(3);
+      expect(program.output()).not.toContain('"stopped"');
+    },
+  );
+
+  it('finishes the open write, and ends with 0, if a second signal came in the same moment, as npm sends one', async () => {
+    const { setup, program, sent } = await startWithOpenWrite();
+    program.child.kill('SIGINT');
+    program.child.kill('SIGTERM');
     await program.waitFor(/"msg":"stopping"/);
-    program.child.kill(second);
-    expect(await program.ended).toBe(3);
-    expect(program.output()).not.toContain('"stopped"');
+    const replied = replyTo(sent);
+    sent.end(BODY);
+    expect((await replied).status).toBe(202);
+    expect(await program.ended).toBe(0);
+    expect(program.log().at(-1)).toMatchObject({ msg: 'stopped' });
+    // A copy of `store.sqlite` alone is then a whole backup.
+    expect((await stat(join(setup.dataFolder, 'store.sqlite-wal'))).size).toBe(0);
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
@@ -152,6 +173,10 @@ describe('a manager that is stopping', () => {
     },
   );
 });
+
+function moreThanASecond(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1200));
+}
 
 async function isListening({ address }: Program): Promise<boolean> {
   return fetch(`${address}/healthz`).then(

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { Text } from './text.ts';
+import { FreeText } from './text.ts';
 
 /** Names of apps, each once. Their order is kept. */
 const Members = z
-  .array(Text)
+  .array(FreeText)
   .superRefine((apps, context) => {
     const seen = new Set<string>();
     apps.forEach((app, index) => {

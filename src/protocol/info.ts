@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { App } from './app.ts';
 
-const ObjectId = z.object({ $oid: z.string().regex(/^[0-9a-f]{24}$/) });
+/** An `_id`, as MongoDB's clients show it. */
+export const ObjectId = z.object({ $oid: z.string().regex(/^[0-9a-f]{24}$/) }).meta({ id: 'ObjectId' });
 
 /** An id that devices compare: they act on an object only when its id has gone up (decisions, "Ids"). */
 const Id = z.int().min(1);

@@ -6,4 +6,11 @@ import * as z from 'zod';
  */
 export const Text = z.string().refine((text) => text.isWellFormed() && !text.includes('\0'), {
   error: 'must be Unicode text without NUL characters',
+  abort: true,
 });
+
+/** NUL in a pattern. Most other languages read `\0` as the start of an octal number. */
+export const NUL = String.raw`\x00`;
+
+/** A `Text` without further rules. Its pattern, which is in schemas only, says what it must not contain. */
+export const FreeText = Text.meta({ pattern: `^[^${NUL}]*$` });

@@ -33,6 +33,8 @@ const ENDPOINTS: readonly (readonly [string, string, number, 'a body' | 'no body
 
 const APP = '/api/v2/apps/{app_name}';
 const GROUP = '/api/v2/device_groups/{device_group_name}';
+/** The statuses with which any request can be answered, whatever its path. */
+const PROTOCOL_STATUSES = ['408', '417', '431'];
 const TAGGED = ['ETag', 'Holdfast-Revision', 'X-Request-Id'];
 
 type Schema = Record<string, unknown>;
@@ -109,7 +111,7 @@ describe('the document at /openapi.json', () => {
     expect(schemaOf('page_size')).toMatchObject({ type: 'integer', minimum: 1, maximum: 1000, default: 10 });
     expect(schemaOf('report_creation_time')).toMatchObject({ type: 'integer', minimum: 0 });
     expect(schemaOf('report_creation_time_filter')['enum']).toEqual(['eq', 'gt', 'lt', 'gte', 'lte', 'ne']);
-    expect(schemaOf('updated')['enum']).toEqual(['true', 'false', 'True', 'False']);
+    expect(schemaOf('updated')).toEqual({ type: 'boolean' });
     const lastId = new RegExp(String(schemaOf('last_id')['pattern']));
     for (const text of ['0123456789abcdefABCDEF01', '{"$oid": "0123456789abcdef01234567"}'])
       expect(lastId.test(text), text).toBe(true);
@@ -212,7 +214,26 @@ describe('the document at /openapi.json', () => {
     ['POST', '/api/v2/reports', ['200', '400', '401', '403', '413', '415', '421', '500', '503']],
     ['POST', '/api/v2/reconcile', ['200', '401', '403', '413', '415', '421', '500', '503']],
   ])('lists every possible status: %s %s', async (method, path, statuses) => {
-    expect(Object.keys((await operation(method, path))?.responses ?? {}).sort()).toEqual(statuses);
+    const responses = Object.keys((await operation(method, path))?.responses ?? {});
+    expect(responses.sort()).toEqual([...statuses, ...PROTOCOL_STATUSES].sort());
+  });
+
+  it('describes the replies of HTTP itself once, and refers to them from every operation', async () => {
+    for (const [title, { responses }] of await operations())
+      for (const status of PROTOCOL_STATUSES) expect(responses[status], title).toHaveProperty('$ref');
+    const { responses } = (await fetchDocument()).components;
+    expect(
+      Object.values(responses as Operation['responses']).map(({ content }) => Object.keys(content ?? {})),
+    ).toEqual([['text/plain'], ['application/json'], ['application/json']]);
+  });
+
+  it('names the header that asks for credentials wherever credentials are needed', async () => {
+    for (const [title, { responses, security }] of await operations()) {
+      if (security?.length === 0) continue;
+      expect(responses['401']?.headers, title).toHaveProperty('WWW-Authenticate');
+    }
+    const reply = await manager().get('/metrics', { authorization: null });
+    expect([reply.status, reply.headers.has('www-authenticate')]).toEqual([401, true]);
   });
 
   /** Every operation, with its method and path. */
@@ -239,22 +260,88 @@ describe('the document at /openapi.json', () => {
 
   it('gives every reply a description of our own', async () => {
     for (const [title, { responses }] of await operations())
-      for (const [status, reply] of Object.entries(responses))
+      for (const [status, reply] of Object.entries(responses).filter(([, one]) => !('$ref' in one)))
         expect(reply.description, `${title} ${status}`).toMatch(/^(?!Default Response)\S.+\.$/);
   });
 
   it('gives every JSON body a named type', async () => {
-    const isNamed = (schema: Schema | undefined): boolean =>
-      schema !== undefined &&
-      ('$ref' in schema ||
-        isNamed(schema['items'] as Schema | undefined) ||
-        ((schema['anyOf'] as Schema[] | undefined)?.every(isNamed) ?? false));
     for (const [title, { responses, requestBody }] of await operations())
       for (const { content } of [...Object.values(responses), { content: requestBody?.content }]) {
         const schema = content?.['application/json']?.schema;
-        if (schema !== undefined) expect(isNamed(schema), `${title}: ${JSON.stringify(schema)}`).toBe(true);
+        if (schema !== undefined) expect(schema, title).toHaveProperty('$ref');
       }
   });
+
+  /** Pointers to the unions, and objects with fields, inside a part of the document. */
+  const unnamedIn = (part: unknown, pointer: string): string[] => {
+    if (typeof part !== 'object' || part === null) return [];
+    const { anyOf, properties } = part as { anyOf?: Schema[]; properties?: Schema };
+    const isUnion = (anyOf?.filter(({ type }) => type !== 'null') ?? []).length > 1;
+    const inside = Object.entries(part).flatMap(([key, value]) => unnamedIn(value, `${pointer}/${key}`));
+    return isUnion || properties !== undefined ? [pointer, ...inside] : inside;
+  };
+
+  it('names every union and every object with fields, so that generated types have readable names', async () => {
+    const { paths, components } = await fetchDocument();
+    const unnamed = Object.entries(components.schemas as Record<string, Schema>).flatMap(([name, schema]) => {
+      const { properties = {}, ...others } = schema;
+      const parts = [...Object.entries(properties as Schema), ...Object.entries(others)];
+      return parts.flatMap(([key, value]) => unnamedIn(value, `${name}/${key}`));
+    });
+    expect([...unnamed, ...unnamedIn(paths, 'paths')]).toEqual([]);
+    expect(components.schemas.App.properties.starting_ports.items).toEqual({
+      $ref: '#/components/schemas/Port',
+    });
+  });
+
+  it('uses one type for the parts that requests and replies share', async () => {
+    const { App, AppFieldsInput } = (await fetchDocument()).components.schemas;
+    expect(AppFieldsInput.properties.starting_ports).toEqual(App.properties.starting_ports);
+    expect(AppFieldsInput.properties.env_vars).toEqual(App.properties.env_vars);
+  });
+
+  it('gives no type the name of one of its fields, which not every language allows', async () => {
+    const schemas: Record<string, Schema> = (await fetchDocument()).components.schemas;
+    const clashing = Object.entries(schemas).filter(([name, { properties }]) =>
+      Object.keys(properties ?? {}).includes(name.toLowerCase()),
+    );
+    expect(clashing.map(([name]) => name)).toEqual([]);
+  });
+
+  it.each<[string, string, string, (properties: Record<string, Schema>) => unknown]>([
+    ['an image', 'container_image', '"nginx\\u0000"', ({ container_image }) => container_image],
+    ['a volume', 'volumes', '["/a:/b\\u0000"]', ({ volumes }) => volumes?.['items']],
+    ['a network', 'networks', '["a\\u0000"]', ({ networks }) => networks?.['items']],
+    ['a device', 'devices', '["/a:/b\\u0000"]', ({ devices }) => devices?.['items']],
+  ])(
+    'excludes NUL characters by a pattern, as the manager does: %s',
+    async (_title, field, value, textOf) => {
+      const { schemas } = (await fetchDocument()).components;
+      expectPatternWithoutNul(textOf(schemas.AppFieldsInput.properties), value);
+      expect((await createWith(field, value)).status).toBe(400);
+    },
+  );
+
+  it('excludes NUL characters by a pattern, as the manager does: a variable and its name', async () => {
+    const { propertyNames, additionalProperties } = (await fetchDocument()).components.schemas.EnvVars;
+    expectPatternWithoutNul(propertyNames, '"A\\u0000"');
+    expectPatternWithoutNul(additionalProperties, '"\\u0000"');
+    for (const value of ['{"A\\u0000": "a"}', '{"A": "\\u0000"}'])
+      expect((await createWith('env_vars', value)).status, value).toBe(400);
+  });
+
+  /** `value` is a JSON value with one text that has a NUL, without which the text is valid. */
+  const expectPatternWithoutNul = (schema: unknown, value: string): void => {
+    const pattern = new RegExp(String((schema as Schema)['pattern']));
+    const [text] = [JSON.parse(value)].flat();
+    expect([pattern.test(text), pattern.test(text.replace('\0', ''))], String(pattern)).toEqual([
+      false,
+      true,
+    ]);
+  };
+
+  const createWith = (field: string, value: string) =>
+    manager().post('/api/v2/apps/nul', { container_image: 'nginx', [field]: JSON.parse(value) });
 
   it('allows unknown fields in replies, for later versions, but not in requests', async () => {
     const { schemas } = (await fetchDocument()).components as { schemas: Record<string, Schema> };
@@ -264,6 +351,7 @@ describe('the document at /openapi.json', () => {
     expect(closed.sort()).toEqual([
       'AppChangeInput',
       'AppFieldsInput',
+      'ContainersPerInput',
       'DeviceGroupChangeInput',
       'DeviceGroupFieldsInput',
     ]);
@@ -281,8 +369,8 @@ describe('the document at /openapi.json', () => {
     const document = await fetchDocument();
     walk(document, '');
     expect(withoutFormat).toEqual([]);
-    const { app_id, starting_ports } = document.components.schemas.App.properties;
-    expect([app_id.format, starting_ports.items.anyOf[0].format]).toEqual(['int64', undefined]);
+    const { App, Port } = document.components.schemas;
+    expect([App.properties.app_id.format, Port.anyOf[0].format]).toEqual(['int64', undefined]);
   });
 
   it(String.raw`uses no \0 in patterns, which most other languages read as octal`, async () => {
@@ -296,7 +384,7 @@ describe('the document at /openapi.json', () => {
     const { schemas } = document.components;
     expect(Object.keys(schemas)).not.toEqual([]);
     for (const name of Object.keys(schemas))
-      expect(JSON.stringify(document)).toContain(`{"$ref":"#/components/schemas/${name}"}`);
+      expect(JSON.stringify(document)).toContain(`"$ref":"#/components/schemas/${name}"`);
   });
 
   it('has a target for every reference', async () => {

@@ -67,7 +67,10 @@ const Conflict = z
 
 const BadParameters = z
   .looseObject({
-    missing_parameters: z.union([z.array(z.string()), z.string()]).optional(),
+    missing_parameters: z
+      .union([z.array(z.string()), z.string()])
+      .meta({ id: 'MissingParameters' })
+      .optional(),
     invalid_parameters: z.record(z.string(), z.string()).optional().describe('What is wrong, by field.'),
     error: z.string().optional(),
   })
@@ -92,8 +95,8 @@ export const parameterErrors = { 400: json('The name or a parameter is invalid.'
 
 /** The bodies of the 403 of a route about one object. A device group can also list apps that do not exist. */
 const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
-  app: z.union([AppExists, Denied]),
-  device_group: z.union([GroupExists, AppExists, Denied]),
+  app: z.union([AppExists, Denied]).meta({ id: 'AppRefusal' }),
+  device_group: z.union([GroupExists, AppExists, Denied]).meta({ id: 'DeviceGroupRefusal' }),
 };
 
 /** The reply to a read of something that the client already has. */

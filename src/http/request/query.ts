@@ -12,11 +12,13 @@ export const WholeNumber = Text.regex(/^\d+$/, 'must be a whole number')
   .transform(Number)
   .refine(Number.isSafeInteger, `must be ${Number.MAX_SAFE_INTEGER} or less`);
 
+type Value = string | number | boolean;
+
 /**
  * Makes the schema of a parameter that is more than a text: `text` parses the text of the query, and `value` checks the
  * result. Only `value` appears in the OpenAPI document, and a default is given as such a value.
  */
-export function parameter<V extends z.ZodType<string | number>>(text: z.ZodType<string | number>, value: V) {
+export function parameter<V extends z.ZodType<Value>>(text: z.ZodType<Value>, value: V) {
   return z.preprocess((given, context) => {
     if (typeof given === 'number') return given;
     const { data = z.NEVER, error } = text.safeParse(given);

@@ -26,14 +26,14 @@ const Operation = z
     ids: z.record(z.string(), z.int()).describe('The new ids, by app or device group.'),
   })
   .meta({ id: 'Operation' });
-const Operations = z.object({ operations: z.array(Operation) }).meta({ id: 'Operations' });
+const Page = z.object({ operations: z.array(Operation) }).meta({ id: 'OperationPage' });
 
 const docs = documented({
   operationId: 'listOperations',
   summary: 'List restarts and prunes, with who and when; newest first',
   tag: 'manager',
   querystring: Query,
-  reply: [200, json('A page of entries of the operations log.', Operations)],
+  reply: [200, json('A page of entries of the operations log.', Page)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 

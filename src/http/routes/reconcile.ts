@@ -18,44 +18,56 @@ const Failure = z
     failures: z.int(),
     retry_at: z.string().nullable(),
   })
-  .nullable();
+  .meta({ id: 'Failure' });
+
+const Origin = z
+  .object({
+    reached_at: z.string().nullable(),
+    error: Failure.nullable(),
+    polls: z.boolean(),
+    polled_by: z.string().nullable(),
+  })
+  .meta({ id: 'OriginStatus' });
+
+const Rewritten = z
+  .object({ from: z.string(), to: z.string(), at: z.string() })
+  .meta({ id: 'RewrittenHistory' });
+
+const Seeded = z
+  .object({
+    cause: z.enum(['no-counters', 'older-than-record', 'another-store', 'other-history']),
+    record: z.enum(['used', 'none', 'damaged']),
+    names: z.int(),
+    kept: z.int(),
+    floor: z.int(),
+    history_is_complete: z.boolean(),
+    at: z.string(),
+  })
+  .meta({ id: 'SeededIds' });
+
+const IdsRecord = z
+  .object({
+    id_sequence: z.int().nullable(),
+    revision: z.string().nullable(),
+    written_at: z.string().nullable(),
+    problem: z.object({ message: z.string(), since: z.string() }).meta({ id: 'IdsRecordProblem' }).nullable(),
+    replaced: z.object({ message: z.string(), at: z.string() }).meta({ id: 'ReplacedIdsRecord' }).nullable(),
+  })
+  .meta({ id: 'IdsRecord' });
 
 const Reconcile = z
   .object({
     state: z.enum(['starting', 'applied', 'refused', 'failing']),
     branch: z.string().nullable(),
-    origin: z
-      .object({
-        reached_at: z.string().nullable(),
-        error: Failure,
-        polls: z.boolean(),
-        polled_by: z.string().nullable(),
-      })
-      .nullable(),
+    origin: Origin.nullable(),
     revision_attempted: z.string().nullable(),
     attempted_at: z.string().nullable(),
     revision_applied: z.string().nullable(),
     applied_at: z.string().nullable(),
-    history_rewritten: z.object({ from: z.string(), to: z.string(), at: z.string() }).nullable(),
-    error: Failure,
-    ids_seeded: z
-      .object({
-        cause: z.enum(['no-counters', 'older-than-record', 'another-store', 'other-history']),
-        record: z.enum(['used', 'none', 'damaged']),
-        names: z.int(),
-        kept: z.int(),
-        floor: z.int(),
-        history_is_complete: z.boolean(),
-        at: z.string(),
-      })
-      .nullable(),
-    ids_record: z.object({
-      id_sequence: z.int().nullable(),
-      revision: z.string().nullable(),
-      written_at: z.string().nullable(),
-      problem: z.object({ message: z.string(), since: z.string() }).nullable(),
-      replaced: z.object({ message: z.string(), at: z.string() }).nullable(),
-    }),
+    history_rewritten: Rewritten.nullable(),
+    error: Failure.nullable(),
+    ids_seeded: Seeded.nullable(),
+    ids_record: IdsRecord,
     problems: z.array(StandingProblem),
   })
   .meta({ id: 'Reconcile' });
@@ -163,7 +175,7 @@ function idsRecord({ recorded, problem, replaced }: RecordStatus): z.infer<typeo
   };
 }
 
-function errorRecord(error: PassError | null): z.infer<typeof Failure> {
+function errorRecord(error: PassError | null): z.infer<typeof Failure> | null {
   if (error === null) return null;
   const { kind, message, since, failures, retryAt } = error;
   return { kind, message, since: isoTime(since), failures, retry_at: time(retryAt) };

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
+import { ObjectId } from '../../protocol/info.ts';
 import { Report } from '../../protocol/report.ts';
 import {
   type ReportPage,
@@ -44,8 +45,8 @@ const Query = z
       .optional()
       .describe('How to compare with report_creation_time, which must be given, too. Without it: eq.'),
     updated: parameter(
-      Text.regex(/^(true|false)$/i, 'must be true or false').toLowerCase(),
-      z.enum(['true', 'false', 'True', 'False']),
+      Text.regex(/^(true|false)$/i, 'must be true or false').transform((text) => /^true$/i.test(text)),
+      z.boolean(),
     ).optional(),
     last_id: parameter(Text.regex(LAST_ID, LAST_ID_RULE), z.string().regex(LAST_ID))
       .transform((text) => /[0-9a-f]{24}/.exec(text.toLowerCase())?.[0] ?? '')
@@ -58,10 +59,12 @@ const Query = z
     context.addIssue({ code: 'custom', path: ['report_creation_time_filter'], message });
   });
 
-const Oid = z.object({ $oid: z.string() });
 const SentReport = Report.meta({ id: 'Report' });
-const ReportRecord = z.looseObject({ _id: Oid, ...Report.shape }).meta({ id: 'StoredReport' });
-const Page = z.object({ data: z.array(ReportRecord), last_id: Oid.nullable() }).meta({ id: 'ReportPage' });
+const SentReports = z.union([SentReport, z.array(SentReport)]).meta({ id: 'Reports' });
+const ReportRecord = z.looseObject({ _id: ObjectId, ...Report.shape }).meta({ id: 'StoredReport' });
+const Page = z
+  .object({ data: z.array(ReportRecord), last_id: ObjectId.nullable() })
+  .meta({ id: 'ReportPage' });
 
 const Accepted = z
   .object({ accepted: z.int().describe('How many reports were stored.') })
@@ -81,7 +84,7 @@ const postDocs = documented({
   summary: 'Send one report or an array of reports',
   tag,
   isForDevices: true,
-  body: z.union([SentReport, z.array(SentReport)]),
+  body: SentReports,
   reply: [200, json('All reports were stored.', Accepted)],
   errors: { ...commonErrors, ...bodyErrors, ...parameterErrors },
 });
@@ -136,7 +139,7 @@ function reportRecord({ oid, report }: StoredReport): object {
   return { ...report, _id: { $oid: oid } };
 }
 
-function oidRecord(oid: string | null): z.infer<typeof Oid> | null {
+function oidRecord(oid: string | null): z.infer<typeof ObjectId> | null {
   return oid === null ? null : { $oid: oid };
 }
 
@@ -150,7 +153,7 @@ function reportQuery(request: FastifyRequest): ReportQuery {
     ...(seconds === undefined
       ? {}
       : { creationTime: { comparison: query.report_creation_time_filter ?? 'eq', seconds } }),
-    ...(query.updated === undefined ? {} : { updated: query.updated === 'true' }),
+    ...(query.updated === undefined ? {} : { updated: query.updated }),
     ...(query.last_id === undefined ? {} : { after: query.last_id }),
   };
 }

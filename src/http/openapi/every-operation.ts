@@ -1,0 +1,98 @@
+import { CARRIES_REVISION } from '../revision.ts';
+import {
+  mapOperations,
+  mapValues,
+  type OpenApiDocument,
+  type Operation,
+  type ResponseSpec,
+} from './document.ts';
+
+/** Adds the headers of requests and replies, which follow from the path and its possible replies. */
+export function withHeaders(document: OpenApiDocument): OpenApiDocument {
+  return mapOperations(document, (operation, path) => ({
+    ...operation,
+    parameters: [...(operation.parameters ?? []), ...requestHeaders(operation)],
+    responses: mapValues(operation.responses, (response, status) => ({
+      ...response,
+      headers: replyHeaders({ path, status, operation, response }),
+    })),
+  }));
+}
+
+const TEXT = { type: 'string' };
+const FAULT = { $ref: '#/components/schemas/Fault' };
+const REQUEST_ID_DOCS = `The id of the request in the log, the response and the commit. 1 to 64 letters, digits, dots, underscores, colons
+and hyphens; any other value is replaced by a generated id.`;
+
+function requestHeaders({ responses }: Operation): object[] {
+  const header = (name: string, description: string): object => ({
+    in: 'header',
+    name,
+    required: false,
+    description,
+    schema: TEXT,
+  });
+  return [
+    header('X-Request-Id', REQUEST_ID_DOCS),
+    ...('412' in responses
+      ? [
+          header(
+            'If-Match',
+            'The ETag that the object must still have. For a device group, its id alone, in quotes, works as well.',
+          ),
+        ]
+      : []),
+    ...('304' in responses ? [header('If-None-Match', 'The ETag of the response that the client has.')] : []),
+  ];
+}
+
+/** References to the schemas of replies that have an ETag. */
+const TAGGED = /\/(App|DeviceGroup|DeviceGroupInfo)$/;
+
+interface Reply {
+  path: string;
+  status: string;
+  operation: Operation;
+  response: ResponseSpec;
+}
+
+function replyHeaders({ path, status, operation, response }: Reply): Record<string, object> {
+  const header = (description: string): object => ({ description, schema: TEXT });
+  const [body] = Object.values(response.content ?? {});
+  const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
+  const use = path.endsWith('/info') ? 'only' : 'and If-Match';
+  return {
+    'X-Request-Id': header('The id of the request in the log.'),
+    ...(isTagged ? { ETag: header(`Changes whenever the body does; for If-None-Match ${use}.`) } : {}),
+    ...(status === '401' && operation.security?.length !== 0
+      ? { 'WWW-Authenticate': header('The authentication scheme to use.') }
+      : {}),
+    ...(CARRIES_REVISION.test(path) && status !== '401'
+      ? { 'Holdfast-Revision': header('The revision that was applied when the response was made.') }
+      : {}),
+  };
+}
+
+/** The replies that HTTP itself requires, to any request. */
+const PROTOCOL_REPLIES = [
+  [408, 'RequestTimeout', 'The request took too long to arrive.', 'text/plain', TEXT],
+  [417, 'ExpectationFailed', 'Only Expect: 100-continue is supported.', 'application/json', FAULT],
+  [431, 'HeadersTooLarge', 'The headers of the request are too large.', 'application/json', FAULT],
+] as const;
+
+/** Adds the replies to what is no proper HTTP request, each described once, to every operation. */
+export function withProtocolReplies(document: OpenApiDocument): OpenApiDocument {
+  const references = PROTOCOL_REPLIES.map(([status, name]) => [
+    status,
+    { $ref: `#/components/responses/${name}` },
+  ]);
+  const responses = PROTOCOL_REPLIES.map(([, name, description, type, schema]) => [
+    name,
+    { description, content: { [type]: { schema } } },
+  ]);
+  const components = { ...document.components, responses: Object.fromEntries(responses) };
+  return mapOperations({ ...document, components }, (operation) => ({
+    ...operation,
+    responses: { ...operation.responses, ...Object.fromEntries(references) },
+  }));
+}

@@ -132,6 +132,11 @@ export const SETTINGS = {
     'maximum age of a response to /info, in seconds; 0 turns the cache off',
   ),
   REPORT_TTL: setting(wholeNumber(1, 315_360_000), 604_800, 'seconds to keep reports'),
+  REPORTS_MAX_BYTES: setting(
+    wholeNumber(1_048_576, 999_999_999_999_999),
+    1_073_741_824,
+    'maximum size of all reports together, in bytes; the oldest are deleted for new ones',
+  ),
   BODY_LIMIT: setting(wholeNumber(1, 104_857_600), 1_048_576, 'maximum size of a request body, in bytes'),
   BASIC_AUTH_USER: optional(UserName, 'user name of the administrator'),
   BASIC_AUTH_PASSWORD: secret('password of the administrator; set it as a variable rather than a flag'),

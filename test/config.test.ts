@@ -193,6 +193,14 @@ const TABLE: Record<
       ['7d', 'must be a whole number from 1 to 315360000'],
     ],
   },
+  REPORTS_MAX_BYTES: {
+    fallback: 1_073_741_824,
+    accepts: [['1048576', 1_048_576]],
+    refuses: [
+      ['1048575', 'must be a whole number from 1048576 to 999999999999999'],
+      ['1GiB', 'must be a whole number from 1048576 to 999999999999999'],
+    ],
+  },
   BODY_LIMIT: {
     fallback: 1_048_576,
     accepts: [['1', 1]],

@@ -274,12 +274,17 @@ export interface OperationStore {
 export interface ReportStore {
   /**
    * Stores all of the reports or none, and gives each an `_id` that is higher than all given before, in the order of
-   * the list. `at` is the time of their arrival, in Unix milliseconds.
+   * the list. `at` is the time of their arrival, in Unix milliseconds. If all reports together then have more bytes than
+   * the store was opened with, deletes the oldest. Rejects as `unavailable` while so little space is free that the rest of
+   * the store needs it.
    */
   insertReports(reports: readonly Report[], at: number): Promise<void>;
   /** Resolves to a page of the reports that match the query, in ascending order of `_id`. */
   reports(query: ReportQuery): Promise<AtRevision<ReportPage>>;
-  /** Deletes the reports that arrived before `before` (Unix milliseconds), in portions. Resolves to their number. */
+  /**
+   * Deletes the reports that arrived before `before` (Unix milliseconds), and the oldest of those that are too many, in
+   * portions. Resolves to their number.
+   */
   expireReports(before: number): Promise<number>;
 }
 

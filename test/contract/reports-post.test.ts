@@ -118,6 +118,24 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
     expect(await count()).toBe(before);
   });
 
+  it.each([
+    ['one report', 0, (large: object) => large],
+    ['one of a list', 1, (large: object) => [report('small', 1), large]],
+  ])('more than 64 KiB of JSON: 400 invalid_parameters, nothing kept: %s', async (_, index, bodyOf) => {
+    const before = await count();
+    const withBytes = (bytes: number) => {
+      const rest = JSON.stringify(report('large', 1, { log: '' })).length;
+      return report('large', 1, { log: 'x'.repeat(bytes - rest) });
+    };
+    const refused = await manager().post(REPORTS, bodyOf(withBytes(65_537)));
+    const why = 'the report has 65537 bytes of JSON; at most 65536 are kept';
+    const place = index === 0 ? 'body' : String(index);
+    expect([refused.status, refused.body]).toEqual([400, { invalid_parameters: { [place]: why } }]);
+    expect(await count()).toBe(before);
+    const kept = await manager().post(REPORTS, bodyOf(withBytes(65_536)));
+    expect([kept.status, kept.body]).toEqual([200, { accepted: index + 1 }]);
+  });
+
   it('concurrent reports are all kept, each once', async () => {
     const hosts = Array.from({ length: 20 }, (_, index) => `burst-${index}`);
     await Promise.all(hosts.map((host) => manager().post(REPORTS, report(host, 5, { burst: true }))));
@@ -140,6 +158,21 @@ describe('decisions.md: Reports: Keeping', () => {
     expect((await expired.get(REPORTS)).body.data).toHaveLength(1);
     now += 1100;
     await expect.poll(async () => (await expired.get(REPORTS)).body.data, { timeout: 60_000 }).toEqual([]);
+  });
+});
+
+describe('decisions.md: Reports: REPORTS_MAX_BYTES', () => {
+  it('keeps all reports together below this size: the oldest go first', async () => {
+    const settings = { REPORTS_MAX_BYTES: '1048576' };
+    const manager = await startManager({ files: SMALL_FLEET, settings });
+    for (let time = 0; time < 30; time++) {
+      const list = Array.from({ length: 2 }, () => report('a', time, { log: 'x'.repeat(50_000) }));
+      expect((await manager.post(REPORTS, list)).status).toBe(200);
+    }
+    const { text, body } = await manager.get(`${REPORTS}?page_size=1000`);
+    expect(text.length).toBeLessThan(1_048_576);
+    expect(text.length).toBeGreaterThan(900_000);
+    expect(body.data.at(-1).report_creation_time).toBe(29);
   });
 });
 

@@ -23,12 +23,18 @@ interface Way {
   make(): Promise<SmallDisk>;
 }
 
-/** A file system of a few megabytes, which a file fills up. */
-async function smallFileSystem(): Promise<SmallDisk> {
+/** Makes a file system of so many megabytes, in memory. */
+export async function mountDisk(megabytes: number): Promise<string> {
   const folder = join(await temporaryFolder(), 'disk');
   await mkdir(folder);
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder]);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder]);
   onTestFinished(async () => void execFileSync('umount', ['--lazy', folder]));
+  return folder;
+}
+
+/** A file system of a few megabytes, which a file fills up. */
+async function smallFileSystem(): Promise<SmallDisk> {
+  const folder = await mountDisk(8);
   const ballast = join(folder, 'ballast');
   return {
     folder,
@@ -78,7 +84,8 @@ function childrenOf(pid: number): number[] {
   );
 }
 
-function canMount(): boolean {
+/** Whether `mountDisk` works on this machine. */
+export function canMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   return works('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']);
 }

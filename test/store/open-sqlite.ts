@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { appDefaults } from '../../src/protocol/app.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { OpenedStore } from './contract/support.ts';
+import type { OpenedStore, StoreOptions } from './contract/support.ts';
 
 /** Opens the store in this file, with the built-in defaults. */
-export function openAt(path: string): Promise<Store> {
-  return openSqliteStore({ path, defaults: appDefaults(['nebula', 'bridge']), random: randomBytes });
+export function openAt(path: string, options: StoreOptions = {}): Promise<Store> {
+  const defaults = appDefaults(['nebula', 'bridge']);
+  return openSqliteStore({ path, defaults, random: randomBytes, ...options });
 }
 
 export interface OpenedSqliteStore extends OpenedStore {
@@ -18,16 +19,16 @@ export interface OpenedSqliteStore extends OpenedStore {
 }
 
 /** A new store in a folder of its own. */
-export async function openInTemporaryFolder(): Promise<OpenedSqliteStore> {
+export async function openInTemporaryFolder(options: StoreOptions = {}): Promise<OpenedSqliteStore> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-store-'));
   const path = join(folder, 'store.db');
-  let current = await openAt(path);
+  let current = await openAt(path, options);
   return {
     store: current,
     path,
-    async reopen() {
+    async reopen(changed = options) {
       await current.close();
-      current = await openAt(path);
+      current = await openAt(path, changed);
       return current;
     },
     async cleanup() {

@@ -17,12 +17,15 @@ import { reportErrorHandler } from '../errors.ts';
 import { JSON_TYPE, sendParts } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { bodyOf } from '../request/body.ts';
 import { readJson } from '../request/fields.ts';
 import { pageSize, parameter, readQuery, Text, WholeNumber } from '../request/query.ts';
 import { sendAtRevision, withRevision } from '../revision.ts';
 
 /** How many invalid reports of one request are named. A body has room for three hundred thousand. */
 const MAX_INVALID = 20;
+/** The most bytes of a report, as JSON. */
+const MAX_REPORT_BYTES = 65_536;
 
 /** The last id of a page, as plain text or as the JSON that the page contains. */
 const LAST_ID = /^([0-9A-Fa-f]{24}|\s*\{\s*"\$oid"\s*:\s*"[0-9A-Fa-f]{24}"\s*\}\s*)$/;
@@ -164,16 +167,19 @@ function reportQuery(request: FastifyRequest): ReportQuery {
  */
 async function readReports(request: FastifyRequest): Promise<Report[]> {
   const body = readJson(request);
+  const tooLarge = findTooLarge(request);
   const items: unknown[] = Array.isArray(body) ? body : [body];
   const reports: Report[] = [];
-  const problems: (readonly [path: string, why: string])[] = [];
+  const problems: Problem[] = [];
   const pace = new Pace();
   let invalidCount = 0;
   for (let index = 0; index < items.length && invalidCount < MAX_INVALID; index++) {
     const parsed = check(Report, items[index]);
-    if (parsed.success) reports.push(parsed.data);
+    const place = Array.isArray(body) ? [index] : [];
+    const found = parsed.success ? tooLarge(parsed.data, place) : problemsOf(parsed.error, place);
+    if (parsed.success && found.length === 0) reports.push(parsed.data);
     else {
-      problems.push(...problemsOf(parsed.error, Array.isArray(body) ? [index] : []));
+      problems.push(...found);
       invalidCount += 1;
     }
     await pace.step();
@@ -183,6 +189,19 @@ async function readReports(request: FastifyRequest): Promise<Report[]> {
   throw new HoldfastError('invalid', 'a report is invalid', { invalid_parameters });
 }
 
-function problemsOf(error: z.ZodError, item: readonly number[]): (readonly [path: string, why: string])[] {
+type Problem = readonly [path: string, why: string];
+
+/** Returns a check of a report's size, which is not measured if the whole body is smaller. */
+function findTooLarge(request: FastifyRequest): (report: Report, item: readonly number[]) => Problem[] {
+  const body = bodyOf(request);
+  if (body.state !== 'json' || body.bytes <= MAX_REPORT_BYTES) return () => [];
+  return (report, item) => {
+    const bytes = Buffer.byteLength(JSON.stringify(report));
+    const why = `the report has ${bytes} bytes of JSON; at most ${MAX_REPORT_BYTES} are kept`;
+    return bytes > MAX_REPORT_BYTES ? [[item.join('.') || 'body', why]] : [];
+  };
+}
+
+function problemsOf(error: z.ZodError, item: readonly number[]): Problem[] {
   return explain(error.issues).map(({ path, message }) => [[...item, ...path].join('.') || 'body', message]);
 }

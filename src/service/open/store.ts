@@ -35,7 +35,7 @@ export interface OpenedStore {
 export async function openStore(config: Config, environment: StoreEnvironment): Promise<OpenedStore> {
   const { data, defaults, elapsed } = environment;
   if (config.MONGODB_URI === null) {
-    const store = await openEmbedded(`${data}/store.sqlite`, defaults);
+    const store = await openEmbedded(`${data}/store.sqlite`, defaults, config.REPORTS_MAX_BYTES);
     const idReader = {
       state: () => store.lastState(),
       counters: (since: number) => store.counters(since),
@@ -50,9 +50,13 @@ export async function openStore(config: Config, environment: StoreEnvironment): 
 }
 
 /** Opens the store in SQLite. Errors are those of `errorOfFile`. */
-async function openEmbedded(path: string, defaults: AppDefaults): Promise<SqliteStore> {
+async function openEmbedded(
+  path: string,
+  defaults: AppDefaults,
+  maxReportBytes: number,
+): Promise<SqliteStore> {
   try {
-    return await openSqliteStore({ path, defaults, random: randomBytes });
+    return await openSqliteStore({ path, defaults, random: randomBytes, maxReportBytes });
   } catch (error) {
     throw errorOfFile(path, error);
   }
@@ -72,7 +76,7 @@ export function errorOfFile(path: string, error: unknown): unknown {
 
 async function openShared(
   uri: string,
-  { MONGODB_DATABASE: database }: Config,
+  { MONGODB_DATABASE: database, REPORTS_MAX_BYTES: maxReportBytes }: Config,
   { defaults, logger, callDeadline }: StoreEnvironment,
 ): Promise<MongoStore> {
   await checkMongoAddress(uri, 'MONGODB_URI');
@@ -83,6 +87,7 @@ async function openShared(
     database,
     defaults,
     random: randomBytes,
+    maxReportBytes,
     signal: callDeadline,
     onServer: ({ warnings, ...server }) => {
       logger.info({ ...server, database }, 'connected to the store');

@@ -57,6 +57,10 @@ export interface Documents {
    * left.
    */
   expireSomeReports(before: number): Promise<number>;
+  /** Measures all reports, also those of other programs. */
+  measureReports(): Promise<ReportsSize>;
+  /** Deletes the oldest reports, at most this many; resolves to how many. Two commands. */
+  dropOldestReports(count: number): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -170,6 +174,12 @@ export interface ReportDocument {
 export interface FoundReports {
   rows: FoundReport[];
   isCut: boolean;
+}
+
+/** The number of reports, and their bytes without indexes. */
+export interface ReportsSize {
+  count: number;
+  bytes: number;
 }
 
 /** A report of a query; `isOurs` if it came through the API. */

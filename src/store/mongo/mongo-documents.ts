@@ -19,10 +19,11 @@ import type {
   ObjectDocument,
   ObjectScan,
   OperationDocument,
+  ReportsSize,
   StagedChange,
 } from './documents.ts';
 import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
-import { expireSome, findReports, reportToStore } from './report-queries.ts';
+import { dropOldest, expireSome, findReports, measureReports, reportToStore } from './report-queries.ts';
 import { COLLECTIONS } from './schema.ts';
 
 /** The database behind the store, accessed through MongoDB's own driver. */
@@ -133,6 +134,14 @@ export class MongoDocuments implements Documents {
 
   expireSomeReports(before: number): Promise<number> {
     return this.#run((db) => expireSome(db, before));
+  }
+
+  measureReports(): Promise<ReportsSize> {
+    return this.#run(measureReports);
+  }
+
+  dropOldestReports(count: number): Promise<number> {
+    return this.#run((db) => dropOldest(db, count));
   }
 
   #run<T>(command: (db: Db) => Promise<T>): Promise<T> {

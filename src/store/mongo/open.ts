@@ -18,6 +18,8 @@ export interface MongoStoreOptions {
   defaults: AppDefaults;
   /** Returns `size` random bytes. */
   random(size: number): Uint8Array;
+  /** The most bytes of all reports together; the oldest are deleted for new ones. Without a limit by default. */
+  maxReportBytes?: number;
   /** Called each time the database has been reached and prepared. */
   onServer(info: ServerInfo): void;
   /** Called if the database cannot be reached at the start; later calls try again. */
@@ -43,7 +45,7 @@ const INLINE_LIMIT = 1_000_000;
  * `prepareSchema`). Resolves even if the database cannot be reached: every call rejects as `unavailable` until it can.
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<MongoStore> {
-  const { defaults, random, onUnavailable } = options;
+  const { defaults, random, maxReportBytes = Number.POSITIVE_INFINITY, onUnavailable } = options;
   const connection = new Connection({
     ...options,
     place: 'MONGODB_URI',
@@ -61,7 +63,14 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<MongoS
   const documents = new MongoDocuments(connection);
   const id = Buffer.from(random(HOLDER_BYTES)).toString('hex');
   return {
-    store: new DocumentStore({ documents, defaults, random, pause, inlineLimit: INLINE_LIMIT }),
+    store: new DocumentStore({
+      documents,
+      defaults,
+      random,
+      pause,
+      inlineLimit: INLINE_LIMIT,
+      maxReportBytes,
+    }),
     pollLease: (terms) => new DocumentLease({ ...terms, documents, id }),
   };
 }

@@ -1,10 +1,10 @@
 import { BSON, type Db, type Document, type Filter, ObjectId } from 'mongodb';
 import type { ReportQuery } from '../report.ts';
-import type { FoundReport, FoundReports, ReportDocument } from './documents.ts';
+import type { FoundReport, FoundReports, ReportDocument, ReportsSize } from './documents.ts';
 import { COLLECTIONS } from './schema.ts';
 
-/** How many reports one call of `expireSome` deletes at most. */
-const EXPIRE_AT_ONCE = 1000;
+/** How many reports one call of `expireSome` or `dropOldest` deletes at most. */
+const DELETE_AT_ONCE = 1000;
 
 /** After this many bytes only one more report is read: a report can have a megabyte, and a page a thousand reports. */
 const MAX_BYTES = 4_194_304;
@@ -45,13 +45,32 @@ export async function expireSome(db: Db, before: number): Promise<number> {
   for (const filter of filters) {
     const found = await collection
       .find(filter, { projection: { _id: 1 } })
-      .limit(EXPIRE_AT_ONCE)
+      .limit(DELETE_AT_ONCE)
       .toArray();
     if (found.length === 0) continue;
     const { deletedCount } = await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } });
     return deletedCount;
   }
   return 0;
+}
+
+/** Measures all documents of the collection, by the numbers that the database keeps about it. */
+export async function measureReports(db: Db): Promise<ReportsSize> {
+  const { count, size } = await db.command({ collStats: COLLECTIONS.reports });
+  return { count: Number(count), bytes: Number(size) };
+}
+
+/** Deletes the reports with the lowest `_id`, at most `count`, and resolves to how many. */
+export async function dropOldest(db: Db, count: number): Promise<number> {
+  const collection = db.collection(COLLECTIONS.reports);
+  const found = await collection
+    .find({}, { projection: { _id: 1 } })
+    .sort({ _id: 1 })
+    .limit(Math.min(count, DELETE_AT_ONCE))
+    .toArray();
+  if (found.length === 0) return 0;
+  const { deletedCount } = await collection.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } });
+  return deletedCount;
 }
 
 function filterOf({ hostname, deviceGroup, creationTime, updated, after }: ReportQuery): Filter<Document> {

@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { forEachYielding } from '../../async/pace.ts';
 import { Report } from '../../protocol/report.ts';
 import { maxOid, oidGenerator } from '../object-id.ts';
 import type { ReportPage, ReportQuery, StoredReport } from '../report.ts';
@@ -14,11 +13,18 @@ export interface ReportsOptions {
   committer: Committer<ReportsHead>;
   fleet: Committer<FleetHead>;
   random(size: number): Uint8Array;
+  /** The most bytes of all reports together, also of those that other programs put into the collection. */
+  maxBytes: number;
 }
+
+/** Reports are measured anew once this part of the limit has been added. */
+const MEASURED_PART = 1 / 64;
 
 /** The reports that came through the API, and those that other programs put into the same collection. */
 export class Reports {
   readonly #options: ReportsOptions;
+  /** The characters of reports that were added since the last measurement. */
+  #unmeasured = Number.POSITIVE_INFINITY;
   readonly #intake = new ReportIntake((take) => this.#write(take));
 
   constructor(options: ReportsOptions) {
@@ -47,7 +53,8 @@ export class Reports {
   }
 
   expire(before: number): Promise<number> {
-    return dropAll(() => this.#options.documents.expireSomeReports(before));
+    const { documents } = this.#options;
+    return dropAll(async () => (await documents.expireSomeReports(before)) || (await this.#evictSome()));
   }
 
   /** Waits for a later turn of the event loop, so that all lists of this turn are in the batch. */
@@ -55,11 +62,7 @@ export class Reports {
     const { committer, fleet, random } = this.#options;
     await setImmediate();
     const lists = take();
-    const rows = lists.flatMap(({ reports, at }) => reports.map((report) => ({ report, at, body: '' })));
-    // Done once: the write below starts over if another manager is faster.
-    await forEachYielding(rows, (row) => {
-      row.body = JSON.stringify(row.report);
-    });
+    const rows = lists.flatMap(({ reports, at }) => reports.map((report) => ({ ...report, at })));
     await committer.write(async ({ lastOid }) => {
       const newOid = oidGenerator(random, maxOid(lastOid, (await fleet.head()).lastOid));
       const documents = rows.map(({ report, at, body }) => reportDocument(newOid(at), at, report, body));
@@ -70,6 +73,21 @@ export class Reports {
         result: undefined,
       };
     });
+    this.#unmeasured += rows.reduce((sum, { body }) => sum + body.length, 0);
+    while (this.#unmeasured >= this.#options.maxBytes * MEASURED_PART && (await this.#evictSome()) > 0);
+  }
+
+  /**
+   * Deletes some of the oldest reports if all together have more bytes than allowed; resolves to how many, 0 if they have no
+   * more.
+   */
+  async #evictSome(): Promise<number> {
+    const { documents, maxBytes } = this.#options;
+    const { bytes, count } = await documents.measureReports();
+    const excess = bytes - maxBytes;
+    if (excess > 0) return documents.dropOldestReports(Math.ceil((excess * count) / bytes));
+    this.#unmeasured = 0;
+    return 0;
   }
 
   /**

@@ -42,6 +42,8 @@ export interface DocumentStoreOptions {
   pause(attempt: number): Promise<void>;
   /** How many characters of changes a head carries itself; more are staged. */
   inlineLimit: number;
+  /** The most bytes of all reports together; the oldest are deleted for new ones. Without a limit by default. */
+  maxReportBytes?: number;
 }
 
 const WRITER_BYTES = 12;
@@ -59,14 +61,14 @@ export class DocumentStore implements Store {
   #isClosed = false;
 
   constructor(options: DocumentStoreOptions) {
-    const { documents, defaults, random } = options;
+    const { documents, defaults, random, maxReportBytes: maxBytes = Number.POSITIVE_INFINITY } = options;
     const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
     this.#options = options;
     this.#documents = documents;
     this.#fleet = new Committer<FleetHead>(documents, 'fleet', { ...options, newWriter });
     this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
     const committer = new Committer<ReportsHead>(documents, 'reports', { ...options, newWriter });
-    this.#reports = new Reports({ documents, committer, fleet: this.#fleet, random });
+    this.#reports = new Reports({ documents, committer, fleet: this.#fleet, random, maxBytes });
   }
 
   ping(): Promise<void> {

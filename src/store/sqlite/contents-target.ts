@@ -18,6 +18,7 @@ import { closeOnFailure, createFile, type Database, openCopyTarget, prepare } fr
 import { KEYS, SqliteContents } from './contents.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { Reports } from './reports.ts';
+import { SUM_REPORT_BYTES } from './schema.ts';
 import { inTransaction } from './transaction.ts';
 
 /** Deletes all rows, and the head that they were copied from. */
@@ -125,7 +126,7 @@ export class SqliteTarget implements ContentsTarget {
       ...[head.defaultFloor, head.idSequence, lastOid],
       head.seededFrom === null ? null : JSON.stringify(head.seededFrom),
     );
-    db.exec('DROP TABLE copied_from');
+    db.exec(`${SUM_REPORT_BYTES} DROP TABLE copied_from`);
     this.#open = null;
     db.close();
     await rename(`${this.#path}.copy`, this.#path);
@@ -171,7 +172,8 @@ function prepareInserts(db: Database): Inserts {
     object: prepareObjectInsert(db),
     operation: ({ id, at, actor, action, name, requestId, ids }) =>
       void operation.run(id, at, actor, action, name, requestId, JSON.stringify(ids)),
-    report: ({ oid, arrived, body }) => reports.insert(oid, JSON.parse(body) as Report, arrived),
+    report: ({ oid, arrived, body }) =>
+      void reports.insert(oid, { report: JSON.parse(body) as Report, body }, arrived),
   };
 }
 

@@ -15,6 +15,7 @@ import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { createFileCheck } from './open-files.ts';
+import { createSpaceCheck } from './space.ts';
 import { SqliteStore } from './store.ts';
 import { prepareReads, prepareWrites } from './tables.ts';
 
@@ -25,6 +26,8 @@ export interface SqliteStoreOptions {
   defaults: AppDefaults;
   /** Returns so many random bytes. */
   random: (size: number) => Uint8Array;
+  /** The most bytes of all reports together; the oldest are deleted for new ones. Without a limit by default. */
+  maxReportBytes?: number;
 }
 
 const FLEET_BYTES = 16;
@@ -45,7 +48,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
 }
 
 /** Checks the file by a read-only connection before the writer can change it. */
-function openFile({ path, defaults, random }: SqliteStoreOptions): SqliteStore {
+function openFile(options: SqliteStoreOptions): SqliteStore {
+  const { path, defaults, random, maxReportBytes = Number.POSITIVE_INFINITY } = options;
   createFile(path);
   requireWritable(path);
   rollBackJournal(path);
@@ -63,6 +67,8 @@ function openFile({ path, defaults, random }: SqliteStoreOptions): SqliteStore {
         reads: prepareReads(reader, defaults),
         writes: prepareWrites(writer, defaults, random),
         checkFiles,
+        checkSpace: createSpaceCheck(path, writer),
+        maxReportBytes,
         checkpointer: new Checkpointer({
           path,
           writer,

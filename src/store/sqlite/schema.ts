@@ -86,6 +86,22 @@ CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
 `;
 
+/**
+ * The bytes of a row of `reports`, in SQL: its texts in the table and in the indexes, and about as much as the rest takes.
+ * `state.report_bytes` is the sum. A change needs a migration that sums it up again.
+ */
+export const REPORT_BYTES =
+  'octet_length(body) + 2 * octet_length(hostname) + 3 * octet_length(device_group) + 200';
+
+/** Version 4: the store knows how many bytes its reports have. */
+export function addReportBytes(db: Database): void {
+  db.exec(`ALTER TABLE state ADD COLUMN report_bytes INTEGER NOT NULL DEFAULT 0; ${SUM_REPORT_BYTES}`);
+}
+
+/** Sets `state.report_bytes`. */
+export const SUM_REPORT_BYTES = `
+UPDATE state SET report_bytes = (SELECT coalesce(sum(${REPORT_BYTES}), 0) FROM reports);`;
+
 /** Creates the tables in an empty database. `fleet` is the identity of its fleet, in random hexadecimal digits. */
 export function createSchema(db: Database, fleet: string): void {
   db.exec(TABLES);

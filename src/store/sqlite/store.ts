@@ -32,6 +32,7 @@ import type { Checkpointer } from './checkpointer.ts';
 import { type Connections, closeConnections, withSmallCache } from './connection.ts';
 import { storeError } from './errors.ts';
 import type { CheckFiles } from './open-files.ts';
+import type { CheckSpace } from './space.ts';
 import type { Reads, Writes } from './tables.ts';
 import {
   inAsyncTransaction,
@@ -51,7 +52,10 @@ export interface SqliteStoreParts {
   reads: Reads;
   writes: Writes;
   checkFiles: CheckFiles;
+  checkSpace: CheckSpace;
   checkpointer: Checkpointer;
+  /** The most bytes of all reports together. */
+  maxReportBytes: number;
 }
 
 /**
@@ -64,16 +68,20 @@ export class SqliteStore implements Store {
   readonly #writes: Writes;
   readonly #queue = new Queue();
   readonly #checkFiles: CheckFiles;
+  readonly #checkSpace: CheckSpace;
   readonly #checkpointer: Checkpointer;
+  readonly #maxReportBytes: number;
   readonly #intake: ReportIntake;
   #isClosed = false;
 
-  constructor({ connections, reads, writes, checkFiles, checkpointer }: SqliteStoreParts) {
-    this.#connections = connections;
-    this.#reads = reads;
-    this.#writes = writes;
-    this.#checkFiles = checkFiles;
-    this.#checkpointer = checkpointer;
+  constructor(parts: SqliteStoreParts) {
+    this.#connections = parts.connections;
+    this.#reads = parts.reads;
+    this.#writes = parts.writes;
+    this.#checkFiles = parts.checkFiles;
+    this.#checkSpace = parts.checkSpace;
+    this.#checkpointer = parts.checkpointer;
+    this.#maxReportBytes = parts.maxReportBytes;
     this.#intake = new ReportIntake((take) => this.#writeReports(take));
   }
 
@@ -215,7 +223,10 @@ export class SqliteStore implements Store {
   }
 
   expireReports(before: number): Promise<number> {
-    return dropAll(() => this.#write(() => this.#writes.reports.expireSome(before)));
+    const { reports } = this.#writes;
+    return dropAll(() =>
+      this.#write(() => reports.expireSome(before) + reports.evictSome(this.#maxReportBytes)),
+    );
   }
 
   #read<T>(read: () => T): Promise<T> {
@@ -246,19 +257,24 @@ export class SqliteStore implements Store {
     );
   }
 
-  /** Yields to other work between reports. */
+  /** Inserts reports, and then deletes as many of the oldest as are too many. Yields to other work between reports. */
   async #insertLists(lists: readonly ReportList[]): Promise<void> {
     const { newOid, reports: table, state } = this.#writes;
     const pace = new Pace();
     let lastOid: string | null = null;
+    let bytes = 0;
+    this.#checkSpace();
     for (const { reports, at } of lists) {
       for (const report of reports) {
         lastOid = newOid(at);
-        table.insert(lastOid, report, at);
+        bytes += table.insert(lastOid, report, at);
         await pace.step();
       }
     }
-    if (lastOid !== null) state.setLastOid(lastOid);
+    if (lastOid === null) return;
+    state.setLastOid(lastOid);
+    table.grow(bytes);
+    while (table.evictSome(this.#maxReportBytes) > 0) await pace.step();
   }
 
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {

@@ -10,6 +10,8 @@ import {
 import type { Store } from '../../../src/store/store.ts';
 import { AT, app, appStep, type OpenStore, pass, useStore, withStore } from './support.ts';
 
+const MEBIBYTE = 1_048_576;
+
 function report(time: number, fields: Record<string, unknown> = {}): Report {
   return { hostname: 'h1', device_group: 'edge', report_creation_time: time, ...fields };
 }
@@ -261,6 +263,56 @@ export function reportsContract(open: OpenStore): void {
       await test.store.insertReports([report(9)], AT + 10);
       expect(await expiring).toBe(2500);
       expect(await allReports(test.store)).toHaveLength(1);
+    });
+  });
+
+  describe('the limit of all reports together', () => {
+    const limited = useStore(open, { maxReportBytes: MEBIBYTE });
+    const large = (time: number): Report => report(time, { log: 'x'.repeat(60_000) });
+    const timesOf = (all: readonly StoredReport[]) => all.map((one) => one.report.report_creation_time);
+
+    it.each([
+      ['one by one', 1],
+      ['in lists', 5],
+      ['in a list that is larger than the limit', 50],
+    ])('is kept by deleting the oldest: reports that come %s', async (_, size) => {
+      const sent = Array.from({ length: 50 }, (_, time) => large(time));
+      for (let start = 0; start < sent.length; start += size)
+        await limited.store.insertReports(sent.slice(start, start + size), AT);
+      const times = timesOf(await allReports(limited.store));
+      expect(times.length * 60_000).toBeLessThanOrEqual(MEBIBYTE);
+      // No more are deleted than needed, as far as their sizes are known.
+      expect(times.length).toBeGreaterThanOrEqual(15);
+      expect(times).toEqual(Array.from({ length: times.length }, (_, index) => 50 - times.length + index));
+    });
+
+    it('counts what small reports take beside their JSON', async () => {
+      const list = Array.from({ length: 1000 }, (_, time) => report(time));
+      for (let round = 0; round < 8; round++) await limited.store.insertReports(list, AT);
+      const kept = await allReports(limited.store);
+      expect(kept.length).toBeLessThan(7000);
+      expect(kept.length).toBeGreaterThan(2000);
+    });
+
+    it('counts no reports that have expired', async () => {
+      for (let time = 0; time < 10; time++) await limited.store.insertReports([large(time)], AT);
+      expect(await limited.store.expireReports(AT + 1)).toBe(10);
+      for (let time = 10; time < 20; time++) await limited.store.insertReports([large(time)], AT);
+      expect(timesOf(await allReports(limited.store))).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
+    });
+
+    it('is kept by expireReports after it was lowered', async () => {
+      const store = await limited.reopen({});
+      await store.insertReports(
+        Array.from({ length: 50 }, (_, time) => large(time)),
+        AT,
+      );
+      const lowered = await limited.reopen({ maxReportBytes: MEBIBYTE });
+      const deleted = await lowered.expireReports(AT);
+      const times = timesOf(await allReports(lowered));
+      expect(times).toHaveLength(50 - deleted);
+      expect(times.length * 60_000).toBeLessThanOrEqual(MEBIBYTE);
+      expect(times.at(-1)).toBe(49);
     });
   });
 }

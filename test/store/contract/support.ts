@@ -14,29 +14,34 @@ import type {
   Store,
 } from '../../../src/store/store.ts';
 
+/** How a store is opened; without a limit by default. */
+export interface StoreOptions {
+  maxReportBytes?: number;
+}
+
 /** A new, empty store, and what a test can do with its file or database. */
 export interface OpenedStore {
   store: Store;
-  /** Closes the store and opens it again, as a restart of the manager does. */
-  reopen(): Promise<Store>;
+  /** Closes the store and opens it again, as a restart of the manager does; with the same options by default. */
+  reopen(options?: StoreOptions): Promise<Store>;
   /** Closes the store and deletes its file or database. */
   cleanup(): Promise<void>;
 }
 
-export type OpenStore = () => Promise<OpenedStore>;
+export type OpenStore = (options?: StoreOptions) => Promise<OpenedStore>;
 
 /** The store of the test that runs now. */
 export interface StoreOfTest {
   readonly store: Store;
-  reopen(): Promise<Store>;
+  reopen(options?: StoreOptions): Promise<Store>;
 }
 
 /** A new store for each test of the suite in which this is called. */
-export function useStore(open: OpenStore): StoreOfTest {
+export function useStore(open: OpenStore, options: StoreOptions = {}): StoreOfTest {
   let opened: OpenedStore;
   let current: Store;
   beforeEach(async () => {
-    opened = await open();
+    opened = await open(options);
     current = opened.store;
   });
   afterEach(() => opened.cleanup());
@@ -44,8 +49,8 @@ export function useStore(open: OpenStore): StoreOfTest {
     get store() {
       return current;
     },
-    async reopen() {
-      current = await opened.reopen();
+    async reopen(changed) {
+      current = await opened.reopen(changed);
       return current;
     },
   };

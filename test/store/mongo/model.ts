@@ -13,6 +13,7 @@ import type {
   ObjectDocument,
   ObjectScan,
   OperationDocument,
+  ReportsSize,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
 import { newFleetHead, newLease, newReportsHead } from '../../../src/store/mongo/schema.ts';
@@ -218,6 +219,14 @@ export class ModelDocuments implements Documents {
   }
 
   expireSomeReports(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  measureReports(): Promise<ReportsSize> {
+    return Promise.resolve({ count: 0, bytes: 0 });
+  }
+
+  dropOldestReports(): Promise<number> {
     return Promise.resolve(0);
   }
 

@@ -4,7 +4,7 @@ import { appDefaults } from '../../../src/protocol/app.ts';
 import { openMongoStore } from '../../../src/store/mongo/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { foundOrRequired } from '../../support/tools.ts';
-import type { OpenedStore } from '../contract/support.ts';
+import type { OpenedStore, StoreOptions } from '../contract/support.ts';
 
 /** The address of the server for tests, which `npm run test:mongo` and `.ci/run` set; undefined if there is none. */
 const TEST_URI: string | undefined = process.env['HOLDFAST_TEST_MONGODB_URI'];
@@ -17,12 +17,17 @@ export const SERVER = {
 };
 
 /** Opens the store in a database, with the built-in defaults; rejects if the server cannot be reached. */
-export async function openDatabase(database: string, uri = SERVER.uri): Promise<Store> {
+export async function openDatabase(
+  database: string,
+  uri = SERVER.uri,
+  options: StoreOptions = {},
+): Promise<Store> {
   const { store } = await openMongoStore({
     uri,
     database,
     defaults: appDefaults(['nebula', 'bridge']),
     random: randomBytes,
+    ...options,
     onServer: () => undefined,
     onUnavailable: (error) => {
       throw error;
@@ -37,15 +42,15 @@ export interface OpenedDatabase extends OpenedStore {
 }
 
 /** Opens a store in a new database. */
-export async function openInNewDatabase(): Promise<OpenedDatabase> {
+export async function openInNewDatabase(options: StoreOptions = {}): Promise<OpenedDatabase> {
   const database = newDatabase();
-  let current = await openDatabase(database);
+  let current = await openDatabase(database, SERVER.uri, options);
   return {
     store: current,
     database,
-    async reopen() {
+    async reopen(changed = options) {
       await current.close();
-      current = await openDatabase(database);
+      current = await openDatabase(database, SERVER.uri, changed);
       return current;
     },
     async cleanup() {

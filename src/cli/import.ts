@@ -74,7 +74,8 @@ function isHttpAddress(text: string): boolean {
 /** Reads all files of the folder, also those that git ignores. Creates the folder if it does not exist. */
 async function readFolder(folder: string, defaults: AppDefaults): Promise<DesiredState> {
   await tryCreate(mkdir(folder, { recursive: true }));
-  return loadWorkTree(folder, await listFolder(folder), defaults, null);
+  const { state } = await loadWorkTree(folder, await listFolder(folder), defaults, null);
+  return state;
 }
 
 interface Import extends Pick<ImportedFile, 'path' | 'text' | 'problems'> {

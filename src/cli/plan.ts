@@ -21,7 +21,7 @@ import {
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { type Findings, renderFindings } from './report.ts';
-import { listFolder, loadWorkTree, openRepository } from './work-tree.ts';
+import { listFolder, loadWorkTree, openRepository, type WorkTree } from './work-tree.ts';
 
 const NO_REVISION =
   '--against is empty; if it is the output of a command, as in --against "$(git merge-base …)", that command found no such commit';
@@ -38,18 +38,18 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
     options,
   } = parseCommand('plan', args, [{ name: 'against', value: 'REVISION' }, { name: 'exit-code' }]);
   const { folder, defaults } = fleetSettings(io, folderArgument);
-  const { desired, applied } = await readStates(
-    folder,
-    options['against'] as string | undefined,
-    defaults,
-    io,
-  );
+  const {
+    state: desired,
+    warnings,
+    applied,
+  } = await readStates(folder, options['against'] as string | undefined, defaults, io);
   const keys = new Set([...desired.keys(), ...applied.keys()]);
   const { steps, problems: planProblems } = makePlan(keys, desired, applied);
   const found = [
     ...desired.problems(),
     ...[...planProblems.values()].flat(),
     ...emptiedProblem(desired, applied),
+    ...warnings,
   ];
   const problems = prefixProblems(folder, found.sort(compareProblems));
   const findings: Findings = {
@@ -77,13 +77,13 @@ async function readStates(
   against: string | undefined,
   defaults: AppDefaults,
   io: CommandIo,
-): Promise<{ desired: DesiredState; applied: AppliedState }> {
+): Promise<WorkTree & { applied: AppliedState }> {
   const entries = await listFolder(folder);
   const revisions = await openRepository(folder, io);
   try {
-    const desired = await loadWorkTree(folder, entries, defaults, revisions);
+    const tree = await loadWorkTree(folder, entries, defaults, revisions);
     await warnOfNoFleet(folder, io);
-    return { desired, applied: await appliedAt(folder, against, defaults, revisions, io) };
+    return { ...tree, applied: await appliedAt(folder, against, defaults, revisions, io) };
   } finally {
     await revisions?.close();
   }

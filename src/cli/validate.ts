@@ -1,5 +1,4 @@
 import { compareProblems } from '../desired/problem.ts';
-import type { DesiredState } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { AppDefaults } from '../protocol/app.ts';
@@ -14,25 +13,25 @@ import {
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { renderFindings } from './report.ts';
-import { listFolder, loadWorkTree, tryRepository } from './work-tree.ts';
+import { listFolder, loadWorkTree, tryRepository, type WorkTree } from './work-tree.ts';
 
 /** Runs `holdfast validate`: checks the files of a folder as a manager would check a commit of them. */
 export async function validate(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { folder: folderArgument, format } = parseCommand('validate', args, []);
   const { folder, defaults } = fleetSettings(io, folderArgument);
-  const state = await readFolder(folder, defaults, io);
+  const { state, warnings } = await readFolder(folder, defaults, io);
   await warnOfNoFleet(folder, io);
   const { problems: planProblems } = makePlan(state.keys(), state, new AppliedState());
   // `app-waiting` depends on whether the app was ever valid, which its files do not show. The cause is reported anyway,
   // as a problem of the app's own file.
   const found = [...planProblems.values()].flat().filter(({ code }) => code !== 'app-waiting');
-  const problems = prefixProblems(folder, [...state.problems(), ...found].sort(compareProblems));
+  const problems = prefixProblems(folder, [...state.problems(), ...found, ...warnings].sort(compareProblems));
   const summary = `${folder}: ${describeObjects(state)}, ${describeProblems(problems)}`;
   io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.hasColors));
   return countErrors(problems) > 0 ? EXIT.problems : EXIT.ok;
 }
 
-async function readFolder(folder: string, defaults: AppDefaults, io: CommandIo): Promise<DesiredState> {
+async function readFolder(folder: string, defaults: AppDefaults, io: CommandIo): Promise<WorkTree> {
   const entries = await listFolder(folder);
   const revisions = await tryRepository(folder, io);
   try {

@@ -2,9 +2,13 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { TreeEntry } from '../desired/entry.ts';
 import { classifyPath } from '../desired/file.ts';
-import { fileProblem } from '../desired/problem.ts';
+import type { ReadBlob } from '../desired/load.ts';
+import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import { DesiredState, type StateFile } from '../desired/state.ts';
+import { variableWarnings } from '../desired/variables.ts';
+import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
+import { portConflicts } from '../plan/port-conflicts.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { createFolderReader, type FileSystem } from '../source/folder.ts';
 import { openRevisions, type RevisionReader } from '../source/git/read/revisions.ts';
@@ -48,6 +52,13 @@ export async function listFolder(folder: string): Promise<TreeEntry[]> {
     });
 }
 
+/** A folder, and the warnings that only the command line shows. */
+export interface WorkTree {
+  state: DesiredState;
+  /** Variables that nothing replaces, and ports that several apps of a group take. */
+  warnings: readonly Problem[];
+}
+
 /**
  * Loads a folder as if all its files were committed: without files that git ignores, and with files that a sparse
  * checkout leaves out. Without a repository, it loads every file.
@@ -57,10 +68,13 @@ export async function loadWorkTree(
   entries: readonly TreeEntry[],
   defaults: AppDefaults,
   revisions: RevisionReader | null,
-): Promise<DesiredState> {
+): Promise<WorkTree> {
   const { blob } = createFolderReader(DISK, folder);
   const state = new DesiredState();
-  if (revisions === null) return loadEntries(state, entries, blob, defaults);
+  if (revisions === null) {
+    await loadEntries(state, entries, blob, defaults);
+    return { state, warnings: await warningsOf(state, () => blob) };
+  }
   const { isIgnored, kept: notCheckedOut } = await revisions.diskDifferences();
   const present = new Set(entries.map(({ path }) => path));
   await loadEntries(
@@ -76,7 +90,20 @@ export async function loadWorkTree(
     defaults,
   );
   state.apply(entries.flatMap((entry) => (isIgnored(entry.path) ? ignoredFile(entry) : [])));
-  return state;
+  const readerOf = (path: string): ReadBlob => (present.has(path) ? blob : revisions.blob);
+  return { state, warnings: await warningsOf(state, readerOf) };
+}
+
+async function warningsOf(state: DesiredState, readerOf: (path: string) => ReadBlob): Promise<Problem[]> {
+  const warnings = portConflicts(state);
+  for (const { path, blob, ...file } of state.files()) {
+    if (file.kind !== 'app' || !file.parsed.ok || !JSON.stringify(file.parsed.content).includes('${'))
+      continue;
+    const found = await readerOf(path)(blob, MAX_FILE_BYTES);
+    if ('bytes' in found)
+      warnings.push(...variableWarnings(found.bytes).map((warning) => withFile(path, warning, 'warning')));
+  }
+  return warnings;
 }
 
 /**

@@ -23,6 +23,8 @@ export const PROBLEM_CODES = [
   'app-unknown',
   'app-waiting',
   'app-retained',
+  'port-conflict',
+  'variable-literal',
   'folder-empty',
 ] as const;
 export type ProblemCode = (typeof PROBLEM_CODES)[number];

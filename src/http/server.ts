@@ -7,7 +7,6 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { Authenticator } from './access/authentication.ts';
 import { checkAccess, useGate } from './access/gate.ts';
 import { refuseHost, type ServesHost, useHosts } from './access/hosts.ts';
@@ -87,7 +86,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     frameworkErrors: (error, request, reply) => void refuseUnroutable(error, request, reply, options),
   });
   app.setValidatorCompiler(() => (value) => ({ value }));
-  app.setSerializerCompiler(serializerCompiler);
+  // The schemas of replies are for the document. An object that was valid when it was applied is served as it is.
+  app.setSerializerCompiler(() => JSON.stringify);
   useJsonBodies(app, bodyLimit);
   useErrorReplies(app);
   useProtocolRules(app);

@@ -1,37 +1,12 @@
 import * as z from 'zod';
+import { ImageReference } from './image.ts';
+import { Mount } from './mount.ts';
+import { Port } from './ports.ts';
 import { FreeText, NUL, Text } from './text.ts';
-import { isMapValue } from './values.ts';
 
-/** A port from 1 to 65535 as decimal digits, as device agents expect it in a mapping. */
-const PORT_TEXT = /^([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/;
-const IMAGE = new RegExp(`^[^\\s${NUL}]+$`);
 const PART = `[^:${NUL}]+`;
-const MOUNT = new RegExp(`^${PART}:${PART}(:${PART})?$`);
 const DEVICE = new RegExp(`^${PART}:${PART}(:[rwm]{1,3})?$`);
 const ENV_NAME = new RegExp(`^[^=${NUL}]+$`);
-
-const PORT_RULE = 'must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}';
-
-const PortText = z.string().regex(PORT_TEXT, { error: PORT_RULE });
-const PortPair = z
-  .record(PortText, PortText)
-  .refine((pair) => Object.keys(pair).length === 1, { error: PORT_RULE })
-  .meta({ id: 'PortPair', minProperties: 1, maxProperties: 1 });
-
-/** A port of the container, or one `{"host": "container"}` pair. */
-const Port = z
-  .union([z.int({ error: PORT_RULE, abort: true }).min(1, PORT_RULE).max(65535, PORT_RULE), PortPair], {
-    error: ({ input }) => PORT_RULE + portHint(input),
-  })
-  .meta({ id: 'Port' });
-
-/** A hint for frequent mistakes: a port in quotes, and a pair as in Docker (`8080:80`) or without quotes. */
-function portHint(input: unknown): string {
-  const isBare = isMapValue(input) && Object.values(input).some((port) => typeof port === 'number');
-  if (isBare || (typeof input === 'string' && /^\d+:\d+$/.test(input)))
-    return '; put each of the two ports in its own quotes';
-  return typeof input === 'string' && PORT_TEXT.test(input) ? '; write a single port without quotes' : '';
-}
 
 /** Largest whole number that is exact for every reader of JSON and YAML. */
 const LARGEST = Number.MAX_SAFE_INTEGER;
@@ -76,20 +51,22 @@ const EnvVars = z
 
 /** The fields of an app that users write, in the order in which the API shows them. */
 const shape = {
-  container_image: Text.regex(IMAGE, 'must be an image reference such as "nginx:1.27", without spaces').meta({
-    description: 'Image reference; may carry a tag.',
+  container_image: ImageReference.meta({
+    description: 'Image reference: [host[:port]/]path[:tag][@digest].',
   }),
   starting_ports: z.array(Port).meta({
-    description: 'Ports to open: a number, or one {"host": "container"} pair.',
+    description:
+      'Ports to open: a number, or one {"host": "container"} pair such as {"127.0.0.1:8080": "80"} or {"53": "53/udp"}.',
   }),
   containers_per: ContainersPer.meta({
     description: 'How many containers to run per device, per CPU core, or by memory.',
   }),
   env_vars: EnvVars.meta({ description: 'Environment variables: a map of strings to strings.' }),
   running: z.boolean().meta({ description: 'Whether the app is meant to be running.' }),
-  volumes: z
-    .array(Text.regex(MOUNT, 'must be "source:target" or "source:target:mode"'))
-    .meta({ description: 'Mounts: "source:target" or "source:target:mode".' }),
+  volumes: z.array(Mount).meta({
+    description:
+      'Mounts: "source:target" or "source:target:mode". The source is an absolute path or the name of a volume.',
+  }),
   networks: z.array(FreeText.min(1, 'must not be empty')).meta({ description: 'Names of networks to join.' }),
   devices: z
     .array(Text.regex(DEVICE, 'must be "host:container" or "host:container:permissions" (of r, w, m)'))

@@ -79,6 +79,28 @@ describe('validate', () => {
     expect(out).toMatch(/, 0 problems, 1 warning\n$/);
   });
 
+  it.each(['validate', 'plan'])(
+    '%s warns of a port that two apps take, and of variables',
+    async (command) => {
+      const folder = await fleet({
+        'apps/a.yaml': 'container_image: a\nstarting_ports: [80]\n',
+        'apps/b.yaml': 'container_image: b\nstarting_ports: [80]\nenv_vars:\n  HOST: ${NAME}\n',
+        'device-groups/edge.yaml': 'apps: [a, b]\n',
+      });
+      const { code, out } = await runCli([command, folder]);
+      expect(code).toBe(0);
+      expect(out.split('\n')).toEqual(
+        expect.arrayContaining([
+          expect.stringMatching(
+            /apps\/b\.yaml:4:3: warning: env_vars\.HOST contains .* \[variable-literal\]$/,
+          ),
+          expect.stringMatching(/edge\.yaml:1:11: warning: app "b" takes port 80 .* \[port-conflict\]$/),
+        ]),
+      );
+      expect(out).toMatch(/ 0 problems, 2 warnings\.?\n$/);
+    },
+  );
+
   it('reports every problem with its position, with paths relative to the working directory', async () => {
     const folder = await fleet({
       ...FLEET,

@@ -177,6 +177,17 @@ describe('decisions.md: Apps, create', () => {
     },
   );
 
+  it('Wrong type or range: what an engine would refuse on every device is refused, and no commit is made', async () => {
+    const before = await commitCount(manager().repository);
+    const { invalid_parameters: reasons } = await refused({
+      container_image: 'https://registry.example/web',
+      starting_ports: [{ 'localhost:80': '80' }],
+      volumes: ['./rel:/y', '/a:/b:rx'],
+    });
+    expect(Object.keys(reasons)).toEqual(['container_image', 'starting_ports', 'volumes']);
+    expect(await commitCount(manager().repository)).toBe(before);
+  });
+
   it('Unknown field in a body: the first hundred of very many are listed, and all bad fields that are known', async () => {
     const fields = Array.from({ length: 60_000 }, (_, index) => [`field${index}`, 1]);
     const body = { container_image: '', ...Object.fromEntries(fields), running: 'no' };

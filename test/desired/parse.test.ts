@@ -98,7 +98,7 @@ describe('parseObject', () => {
   it('reads every app that is written as JSON', () => {
     const text = fc.string({ unit: 'grapheme' });
     const fields = fc.record({
-      container_image: fc.stringMatching(/^[a-z0-9./:@-]{1,20}$/),
+      container_image: fc.stringMatching(/^[a-z0-9]{1,9}(\/[a-z]{1,5})?:[A-Za-z0-9_]{1,9}$/),
       env_vars: fc.dictionary(
         text.filter((name) => name !== '' && !/[=\0]|^(__proto__|constructor|prototype)$/.test(name)),
         text.filter((value) => !value.includes('\0')),

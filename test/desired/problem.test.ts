@@ -20,8 +20,11 @@ interface Case {
   advice: RegExp;
 }
 
-/** An example of each code, except those that only commands report (test/cli). */
-const CASES: Record<Exclude<ProblemCode, 'folder-empty' | 'file-ignored'>, Case> = {
+/** The codes that only commands report (test/cli). */
+type CommandCode = 'folder-empty' | 'file-ignored' | 'port-conflict' | 'variable-literal';
+
+/** An example of each other code. */
+const CASES: Record<Exclude<ProblemCode, CommandCode>, Case> = {
   'file-too-large': {
     now: { 'apps/a.yaml': { tooLarge: 300_000 } },
     place: 'apps/a.yaml:1:1',

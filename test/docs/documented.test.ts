@@ -48,7 +48,9 @@ describe('documents list exactly what the code has', () => {
 
   it('docs/desired-state.md: the codes of problems', async () => {
     const documented = (await rowsOf('docs/desired-state.md')).flatMap(([, cell]) => codeIn(cell));
-    const codes = documented.filter((code) => /^(file|name|yaml|field|app|folder)-[a-z-]+$/.test(code));
+    const codes = documented.filter((code) =>
+      /^(file|name|yaml|field|app|folder|port|variable)-[a-z-]+$/.test(code),
+    );
     expect(codes.sort()).toEqual([...PROBLEM_CODES].sort());
   });
 

@@ -149,7 +149,7 @@ describe('makePlan over random histories', () => {
 const text = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 6 });
 const anyFields = fc.record(
   {
-    container_image: fc.constantFrom('i:1', 'r.example:5000/a/b@sha256:00'),
+    container_image: fc.constantFrom('i:1', `r.example:5000/a/b@sha256:${'0'.repeat(64)}`),
     starting_ports: fc.array(fc.oneof(fc.integer({ min: 1, max: 65_535 }), fc.constant({ '8080': '80' }))),
     containers_per: fc.constantFrom({ server: 1 }, { cpu: 0.5 }, { memory: 2, cpu: 1 }),
     env_vars: fc.dictionary(

@@ -20,6 +20,7 @@ function problemsOf(text: string): string[] {
 const PAIR_HINT = 'put each of the two ports in its own quotes';
 const PORT_RULE = 'must be a port from 1 to 65535, or one pair of ports in quotes such as {"8080": "80"}';
 const MOUNT_RULE = 'must be "source:target" or "source:target:mode"';
+const IMAGE_RULE = 'must be an image reference such as "nginx:1.27" or "registry.example:5000/team/web:2.0"';
 const DEVICE_RULE = 'must be "host:container" or "host:container:permissions" (of r, w, m)';
 const TEXT_RULE = 'must be Unicode text without NUL characters';
 
@@ -60,29 +61,16 @@ describe('reading an app', () => {
     expect(read(lines)).toEqual({ ok: true, content: appOf(fields), memberPositions: [] });
   });
 
-  it.each(['web', 'web:1.0', 'r.example:5000/a/b:1@sha256:00', 'Ünï'])(
-    'accepts container_image: %s',
-    (image) => {
-      expect(problemsOf(`container_image: "${image}"`)).toEqual([]);
-    },
-  );
-
   it.each<[string, string[]]>([
     ['container_image:', ['1:1 field-invalid container_image must be a string, not null (empty)']],
-    [
-      'container_image: ""',
-      ['1:1 field-invalid container_image must be an image reference such as "nginx:1.27", without spaces'],
-    ],
-    [
-      'container_image: a b',
-      ['1:1 field-invalid container_image must be an image reference such as "nginx:1.27", without spaces'],
-    ],
+    ['container_image: ""', [`1:1 field-invalid container_image ${IMAGE_RULE}`]],
+    ['container_image: a b', [`1:1 field-invalid container_image ${IMAGE_RULE}, without spaces`]],
     [
       'container_image: 1.10',
       ['1:1 field-invalid container_image must be a string, not a number; write it in quotes'],
     ],
-    ['container_image: "a\\0"', [`1:1 field-invalid container_image ${TEXT_RULE}`]],
-    ['container_image: "a\\ud800"', [`1:1 field-invalid container_image ${TEXT_RULE}`]],
+    ['container_image: "a\\0"', [`1:1 field-invalid container_image ${IMAGE_RULE}`]],
+    ['container_image: "a\\ud800"', [`1:1 field-invalid container_image ${IMAGE_RULE}`]],
     ['running: true', ['1:1 field-missing container_image is required']],
     [
       'docker_image: a',
@@ -176,11 +164,11 @@ describe('reading an app', () => {
     ['running:', ['2:1 field-invalid running must be true or false, not null (empty)']],
     ['volumes: [/a]', [`2:11 field-invalid volumes[0] ${MOUNT_RULE}`]],
     [
-      'volumes: ["a:b:c:d", ":b", "a:"]',
+      'volumes: ["a:/b:rw:d", "/b", "a"]',
       [
         `2:11 field-invalid volumes[0] ${MOUNT_RULE}`,
-        `2:22 field-invalid volumes[1] ${MOUNT_RULE}`,
-        `2:28 field-invalid volumes[2] ${MOUNT_RULE}`,
+        `2:24 field-invalid volumes[1] ${MOUNT_RULE}`,
+        `2:30 field-invalid volumes[2] ${MOUNT_RULE}`,
       ],
     ],
     ['networks: fleet', ['2:1 field-invalid networks must be a list, not a string']],

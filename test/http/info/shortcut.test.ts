@@ -102,7 +102,10 @@ describe('useInfoShortcut', () => {
 
   it.each([200, 304])('replies with the body and the headers of fastify, with status %s', async (status) => {
     const manager = await startManager({
-      files: { 'apps/web.yaml': 'container_image: wéb:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' },
+      files: {
+        'apps/web.yaml': 'container_image: web:1\nenv_vars: {A: é}\n',
+        'device-groups/edge.yaml': 'apps: [web]\n',
+      },
       logLevel: 'info',
     });
     const { headers } = await sendRaw(manager, { path: PATH });

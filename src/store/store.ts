@@ -31,6 +31,13 @@ export interface GroupInfo {
   apps: StoredApp[];
   /** The revision that was applied in that snapshot; null if none was applied yet. */
   revision: string | null;
+  /** `StoreState.fleet`. */
+  fleet: string;
+  /**
+   * The highest `StoreState.idSequence` at which an id of the group or of one of its apps changed. It never falls, since
+   * whatever removes an object from a group changes the group's id.
+   */
+  idSequence: number;
 }
 
 /** A value, and the revision that was applied when it was read; null if none was applied yet. */

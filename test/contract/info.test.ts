@@ -129,6 +129,52 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
   });
 });
 
+describe('second-part.md: Devices: the ETag of /info', () => {
+  const tagOf = async (manager: TestManager, group = 'edge') => {
+    const { headers } = await manager.get(`/api/v2/device_groups/${group}/info`);
+    const [, fleet, order] = /^"([0-9a-f]{4})\.(\d+)-[\w-]{27}"$/.exec(headers.get('etag') ?? '') ?? [];
+    return { fleet, order: Number(order) };
+  };
+
+  it('rises with each change that the group shows, also across a restart, and keeps its fleet', async () => {
+    let manager = await startManager({ files: FILES });
+    const first = await tagOf(manager);
+    let last = first.order;
+    const changes: [string, () => Promise<unknown>][] = [
+      ['a restart of an app', () => manager.post('/api/v2/apps/web/restart')],
+      ['a prune', () => manager.post(`${EDGE}/prune`)],
+      ['an update of an app', () => manager.put('/api/v2/apps/web/update', { privileged: true })],
+      ['an update of the group', () => manager.put(`${EDGE}/update`, { apps: ['cron'] })],
+      ['a prune of all groups', () => manager.post('/api/v2/prune')],
+    ];
+    for (const [what, change] of changes) {
+      await change();
+      const { fleet, order } = await tagOf(manager);
+      expect(order, what).toBeGreaterThan(last);
+      expect(fleet).toBe(first.fleet);
+      last = order;
+      manager = await manager.restart();
+      expect(await tagOf(manager), `a restart after ${what}`).toEqual({ fleet, order });
+    }
+  });
+
+  it('stays the same while only other groups change', async () => {
+    const manager = await startManager({ files: FILES });
+    const before = await tagOf(manager, 'lab');
+    await manager.put('/api/v2/apps/web/update', { privileged: true });
+    await manager.post(`${EDGE}/prune`);
+    expect(await tagOf(manager, 'lab')).toEqual(before);
+  });
+
+  it('has another fleet after the loss of the store', async () => {
+    const manager = await startManager({ files: FILES });
+    const before = await tagOf(manager);
+    await manager.stop();
+    const rebuilt = await startManager({ repository: manager.repository });
+    expect((await tagOf(rebuilt)).fleet).not.toBe(before.fleet);
+  });
+});
+
 describe('decisions.md: Everything else: /info answers a passing fault with 503 as plain text', () => {
   it('for a group with a file, if the store was lost while one of its apps was invalid', async () => {
     const files = {
@@ -187,6 +233,8 @@ describe('decisions.md: Info, prune, status: Conditional polling', () => {
   it.each([
     ['the tag', (etag: string) => etag],
     ['a list with the tag', (etag: string) => `"x", ${etag}, "y"`],
+    ['the newest tag and the one whose work is done', (etag: string) => `${etag}, "abcd.1-old"`],
+    ['the newest tag while no work is done', (etag: string) => `${etag}, "none"`],
     ['the weak form of the tag', (etag: string) => `W/${etag}`],
     ['a star', () => '*'],
   ])('If-None-Match gives 304: %s', async (_, header) => {
@@ -196,6 +244,12 @@ describe('decisions.md: Info, prune, status: Conditional polling', () => {
     expect(reply.text).toBe('');
     expect(reply.headers.get('etag')).toBe(etag);
     expect(reply.headers.get('holdfast-revision')).toMatch(/^[0-9a-f]{40}$/);
+    expect(reply.headers.get('holdfast-device-group')).toBe('edge');
+  });
+
+  it('Holdfast-Device-Group names the group of a reply', async () => {
+    const { headers } = await manager().get('/api/v2/device_groups/lab/info');
+    expect(headers.get('holdfast-device-group')).toBe('lab');
   });
 
   it.each([

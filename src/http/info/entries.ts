@@ -6,8 +6,9 @@ import { EXPIRED, type StoreChange } from './store-checks.ts';
 
 /** A ready-made reply to `/info`. */
 export interface InfoEntry {
+  group: string;
   body: Buffer;
-  /** Strong entity tag, with its quotes. */
+  /** Strong entity tag, with its quotes; see `etagOf`. */
   etag: string;
   /** The revision that was applied when the store was last known to give this reply; null before the first one. */
   revision: string | null;
@@ -84,11 +85,20 @@ export function createEntries(): Entries {
 
 /** Written field by field: a spread would give each entry a shape of its own, which costs each poll a microsecond. */
 export function createEntry(
-  { group, revision }: GroupInfo,
+  info: GroupInfo,
   text: string,
   { until, epoch, check, version }: Pick<Cached, 'until' | 'epoch' | 'check' | 'version'>,
 ): Cached {
+  const { name: group, content } = info.group;
   const body = Buffer.from(text);
-  const etag = `"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
-  return { body, etag, revision, apps: group.content.apps, until, epoch, check, version };
+  const etag = etagOf(info, body);
+  return { group, body, etag, revision: info.revision, apps: content.apps, until, epoch, check, version };
+}
+
+/**
+ * Returns `"<first four digits of the fleet id>.<id sequence>-<hash of the body>"`. Two tags of one fleet can be put in
+ * order, and every manager of a store makes the same ones (docs/decisions/0021-order-in-the-etag.md).
+ */
+function etagOf({ fleet, idSequence }: GroupInfo, body: Buffer): string {
+  return `"${fleet.slice(0, 4)}.${idSequence}-${hash('sha256', body, 'base64url').slice(0, 27)}"`;
 }

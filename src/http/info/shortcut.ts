@@ -8,7 +8,7 @@ import { JSON_TYPE } from '../json.ts';
 import { interceptRequests } from '../protocol/connections.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
-import { INFO_ROUTE } from '../routes/info.ts';
+import { GROUP_HEADER, INFO_ROUTE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
 
 /** What the shortcut needs. */
@@ -74,13 +74,24 @@ function reply(
 ): 200 | 304 {
   // Each list is a single literal: an array that grows would be copied.
   if (matchesIfNoneMatch(ifNoneMatch, entry.etag)) {
-    const head = [REVISION_HEADER, revision, 'etag', entry.etag, 'x-request-id', requestId];
+    const head = [
+      REVISION_HEADER,
+      revision,
+      GROUP_HEADER,
+      entry.group,
+      'etag',
+      entry.etag,
+      'x-request-id',
+      requestId,
+    ];
     response.writeHead(304, head).end();
     return 304;
   }
   const head = [
     REVISION_HEADER,
     revision,
+    GROUP_HEADER,
+    entry.group,
     'etag',
     entry.etag,
     'content-type',

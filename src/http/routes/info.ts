@@ -30,11 +30,14 @@ const docs = documented({
 
 export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
 
+/** The header that names the group: a device can notice a reply that is meant for others. */
+export const GROUP_HEADER = 'holdfast-device-group';
+
 /** The endpoint that all devices poll. `info/shortcut.ts` answers most of the polls, so few reach this route. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
   app.get(INFO_ROUTE, { ...docs, errorHandler: plainTextErrorHandler(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
-    withRevision(reply, entry.revision).header('etag', entry.etag);
+    withRevision(reply, entry.revision).header(GROUP_HEADER, entry.group).header('etag', entry.etag);
     if (isNotModified(request, entry.etag)) return sendNotModified(request, reply);
     return reply.type(JSON_TYPE).send(entry.body);
   });

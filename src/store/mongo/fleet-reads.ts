@@ -3,7 +3,14 @@ import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { ContentsCounter } from '../contents.ts';
 import { OperationPage, operationEntry } from '../operation-page.ts';
-import { appliedObject, appsOfGroup, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
+import {
+  appliedObject,
+  groupContent,
+  groupInfo,
+  type ObjectRow,
+  storedApp,
+  storedGroup,
+} from '../rules/rows.ts';
 import type {
   AppliedObject,
   AtRevision,
@@ -70,10 +77,11 @@ export class FleetReads {
 
   groupInfo(name: string): Promise<GroupInfo | null> {
     return this.#committer.read(async (head) => {
-      const group = await this.#group(head, name);
-      if (group === null) return null;
-      const rows = await this.#rows(head, 'app', group.content.apps);
-      return { group, apps: await appsOfGroup(group, rows, this.#defaults), revision: revisionOf(head) };
+      const [group] = await this.#rows(head, 'device_group', [name]);
+      if (group === undefined) return null;
+      const apps = await this.#rows(head, 'app', groupContent(group.content).apps);
+      const { fleet, allChanged } = head;
+      return groupInfo({ group, apps, fleet, revision: revisionOf(head), allChanged }, this.#defaults);
     });
   }
 
@@ -95,10 +103,12 @@ export class FleetReads {
     return this.#parse(documents);
   }
 
-  async changedForDevices({ mark }: StoreState): Promise<ObjectKey[] | null> {
+  async changedForDevices({ mark, idSequence }: StoreState): Promise<ObjectKey[] | null> {
     const since = mark === null ? null : versionOf(mark, await this.#committer.head());
     if (since === null) return null;
-    const { documents } = await this.#scan({ withoutContents: true }, since);
+    const { head, documents } = await this.#scan({ withoutContents: true }, since);
+    // This change of every id has touched no document.
+    if (head.allChanged > idSequence) return null;
     return documents.map(({ kind, name }) => ({ kind, name }));
   }
 

@@ -133,5 +133,6 @@ export function rowOf(document: ObjectDocument | undefined): ObjectRow | undefin
   if (document === undefined || document.stored === null) return undefined;
   const { name, own, prune, stored } = document;
   const { oid, content, hash } = stored;
-  return { name, oid, id: own?.last ?? 0, prune_id: prune?.last ?? 0, content, hash };
+  const changed = Math.max(own?.changed ?? 0, prune?.changed ?? 0);
+  return { name, oid, id: own?.last ?? 0, prune_id: prune?.last ?? 0, changed, content, hash };
 }

@@ -5,7 +5,7 @@ import type { FileOrigin } from '../../plan/step.ts';
 import type { App, AppDefaults, AppFields } from '../../protocol/app.ts';
 import type { DeviceGroup } from '../../protocol/device-group.ts';
 import type { Kind } from '../../protocol/name.ts';
-import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
+import type { AppliedObject, GroupInfo, StoredApp, StoredGroup } from '../store.ts';
 
 /** An object as SQLite and MongoDB hold it. The `prune_id` of apps is 0. */
 export interface ObjectRow {
@@ -13,6 +13,8 @@ export interface ObjectRow {
   oid: string;
   id: number;
   prune_id: number;
+  /** The id sequence of the last change of its ids. */
+  changed: number;
   /** JSON. */
   content: string;
   hash: string;
@@ -53,11 +55,26 @@ export function appliedObject(
   return { kind, name, origin, content: groupContent(content) };
 }
 
-/**
- * Resolves to the apps of a group in the order of its list; `rows` can be in any order. Yields to other work. Rejects
- * as `unavailable` if an app is missing: devices stop the containers of every app that is left out.
- */
-export async function appsOfGroup(
+/** The rows of a group and its apps, these in any order, and the state of the store; all from one snapshot. */
+export interface GroupRows extends Pick<GroupInfo, 'fleet' | 'revision'> {
+  group: ObjectRow;
+  apps: readonly ObjectRow[];
+  /** All ids count as changed at this id sequence; 0 if there was no such change. */
+  allChanged: number;
+}
+
+/** Implements `Store.groupInfo`. Yields to other work. */
+export async function groupInfo(rows: GroupRows, defaults: AppDefaults): Promise<GroupInfo> {
+  const { fleet, revision, allChanged } = rows;
+  const group = storedGroup(rows.group);
+  const apps = await appsOfGroup(group, rows.apps, defaults);
+  let idSequence = Math.max(allChanged, rows.group.changed);
+  for (const { changed } of rows.apps) idSequence = Math.max(idSequence, changed);
+  return { group, apps, revision, fleet, idSequence };
+}
+
+/** Rejects as `unavailable` if an app is missing: devices stop the containers of every app that is left out. */
+async function appsOfGroup(
   { name: group, content }: StoredGroup,
   rows: readonly ObjectRow[],
   defaults: AppDefaults,

@@ -1,7 +1,7 @@
 import { forEachYielding } from '../../async/pace.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
-import { appliedObject, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
+import { appliedObject, groupContent, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 import { FIND_OBJECT, fileOrigin, NAMES, SELECT_OBJECTS } from './rows.ts';
@@ -48,9 +48,11 @@ export class ObjectReads {
     return row === undefined ? null : storedGroup(row);
   }
 
-  /** Returns the rows of a group's apps, in any order, without those that are missing. */
-  members({ content }: StoredGroup): ObjectRow[] {
-    return this.#members.all(JSON.stringify(content.apps));
+  /** Returns the row of a group, and those of its apps, in any order, without those that are missing. */
+  withMembers(name: string): { group: ObjectRow; apps: ObjectRow[] } | null {
+    const group = this.#find.get('device_group', name);
+    if (group === undefined) return null;
+    return { group, apps: this.#members.all(JSON.stringify(groupContent(group.content).apps)) };
   }
 
   /** Returns the rows of all objects. */

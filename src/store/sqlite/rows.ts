@@ -6,8 +6,9 @@ import type { FileOrigin } from '../../plan/step.ts';
  */
 export const SELECT_OBJECTS = `
   SELECT o.name, o.oid, own.last AS id, o.content, o.hash,
-    iif(o.kind = 'app', 0, (SELECT last FROM counters WHERE kind = 'prune' AND name = o.name)) AS prune_id
-  FROM objects AS o CROSS JOIN counters AS own ON own.kind = o.kind AND own.name = o.name`;
+    coalesce(prune.last, 0) AS prune_id, max(own.changed, coalesce(prune.changed, 0)) AS changed
+  FROM objects AS o CROSS JOIN counters AS own ON own.kind = o.kind AND own.name = o.name
+  LEFT JOIN counters AS prune ON o.kind = 'device_group' AND prune.kind = 'prune' AND prune.name = o.name`;
 
 /** Reads one object, by kind and name. */
 export const FIND_OBJECT = `${SELECT_OBJECTS} WHERE o.kind = ? AND o.name = ?`;

@@ -43,6 +43,12 @@ export class StateReads {
     return this.row().applied_revision;
   }
 
+  /** Returns what replies to devices show of the state. */
+  ofReplies(): { fleet: string; revision: string | null } {
+    const { fleet, applied_revision: revision } = this.row();
+    return { fleet, revision };
+  }
+
   /** Returns the highest `_id` that this store ever gave to an object or a report. */
   lastOid(): string | null {
     return this.row().last_oid;

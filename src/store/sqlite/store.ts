@@ -10,7 +10,7 @@ import { ReportIntake, type ReportList } from '../report-intake.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead } from '../rules/claim.ts';
 import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
-import { appsOfGroup } from '../rules/rows.ts';
+import { groupInfo } from '../rules/rows.ts';
 import { seedCounters } from '../rules/seed.ts';
 import type {
   AppliedObject,
@@ -158,14 +158,10 @@ export class SqliteStore implements Store {
     const { objects, state } = this.#reads;
     return this.#guard(async () => {
       const found = inSnapshot(this.#connections.reader, () => {
-        const group = objects.group(name);
-        return group === null
-          ? null
-          : { group, rows: objects.members(group), revision: state.appliedRevision() };
+        const rows = objects.withMembers(name);
+        return rows && { ...rows, ...state.ofReplies(), allChanged: 0 };
       });
-      if (found === null) return null;
-      const { group, rows, revision } = found;
-      return { group, apps: await appsOfGroup(group, rows, this.#writes.defaults), revision };
+      return found && groupInfo(found, this.#writes.defaults);
     });
   }
 

@@ -57,8 +57,9 @@ async function expectCurrent(store: Store, cache: InfoCache, name: string, chang
   const current = await store.groupInfo(name).catch(() => 'unavailable' as const);
   if (current === 'unavailable') return;
   const reply = await cache.read(name);
-  const served = reply && [reply.body.toString(), reply.revision];
-  expect(served, `${name} after ${change}`).toEqual(current && [text(current), current.revision]);
+  const served = reply && [reply.body.toString(), reply.revision, reply.etag.split(/[.-]/)[1]];
+  const expected = current && [text(current), current.revision, String(current.idSequence)];
+  expect(served, `${name} after ${change}`).toEqual(expected);
 }
 
 it('the cache serves no reply older than its lifetime, after any changes that are not announced to it', async () => {

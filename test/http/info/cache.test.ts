@@ -28,6 +28,8 @@ function openCache(lifetime = 10_000) {
     group: { name: 'edge', oid: '', deviceGroupId: 1, pruneId: 1, content: { apps: ['web'] } },
     apps: [{ name: 'web', oid: text, appId: 1, content: {} as never }],
     revision: store.revision,
+    fleet: 'abcd',
+    idSequence: 1,
   });
   const cache = createInfoCache({
     store: {

@@ -14,7 +14,7 @@ function infoOf(count: number): GroupInfo {
   );
   const apps = names.map((name, index) => ({ name, oid: 'f'.repeat(24), appId: index + 1, content }));
   const group = { name: 'g', oid: 'e'.repeat(24), deviceGroupId: 7, pruneId: 9, content: { apps: names } };
-  return { group, apps, revision: 'r' };
+  return { group, apps, revision: 'r', fleet: 'abcd', idSequence: 1 };
 }
 
 describe('renderInfo', () => {

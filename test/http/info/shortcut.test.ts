@@ -10,6 +10,13 @@ import { sendRaw } from '../../support/raw-request.ts';
 
 const PATH = '/api/v2/device_groups/edge/info';
 const FROM_FASTIFY = 'from fastify';
+const INFO = {
+  group: { name: 'edge', content: { apps: [] } },
+  apps: [],
+  revision: 'abc',
+  fleet: 'f1ee7000',
+  idSequence: 7,
+};
 
 /** A server that replies `from fastify` to every request that the shortcut does not answer. */
 async function startServer({ logsRequests = false } = {}) {
@@ -21,10 +28,7 @@ async function startServer({ logsRequests = false } = {}) {
   );
   const info = createInfoCache({
     store: {
-      groupInfo: async (name) =>
-        name === 'edge'
-          ? ({ group: { content: { apps: [] } }, apps: [], revision: 'abc' } as unknown as GroupInfo)
-          : null,
+      groupInfo: async (name) => (name === 'edge' ? (INFO as unknown as GroupInfo) : null),
       state: async () => ({ applied: null }) as StoreState,
       changedForDevices: async () => null,
     },
@@ -62,6 +66,7 @@ describe('useInfoShortcut', () => {
     expect(reply.headers).toMatchObject({
       etag: entry?.etag,
       'holdfast-revision': 'abc',
+      'holdfast-device-group': 'edge',
       'x-request-id': 'r-1',
     });
     expect(await send({ 'if-none-match': entry?.etag ?? '' })).toMatchObject({ status: 304, text: '' });

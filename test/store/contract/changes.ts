@@ -39,7 +39,11 @@ async function infoByGroup(store: Store): Promise<Map<string, Info>> {
   const infos = new Map<string, Info>();
   for (const name of (await store.groupNames()).value) {
     const info = await store.groupInfo(name).catch(() => null);
-    infos.set(name, info && { group: info.group, apps: info.apps });
+    if (info === null) infos.set(name, null);
+    else {
+      const { revision: _, ...served } = info;
+      infos.set(name, served);
+    }
   }
   return infos;
 }

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/store.ts';
 import {
   app,
   appStep,
@@ -9,6 +10,7 @@ import {
   type OpenStore,
   pass,
   rejection,
+  seed,
   useStore,
 } from './support.ts';
 
@@ -135,6 +137,57 @@ export function readsContract(open: OpenStore): void {
       const info = await test.store.groupInfo('edge');
       expect(info?.apps[0]?.appId).toBe(2);
       expect(info?.group.pruneId).toBe(2);
+    });
+
+    describe('with the id sequence', () => {
+      /** Each changes what devices of `edge` are served, which has the apps `web` and `db`. */
+      const CHANGES: [string, (store: Store) => Promise<unknown>][] = [
+        ['an update of an app', (store) => pass(store, [appStep('db', app('pg:2'))])],
+        ['a restart of an app', (store) => store.restartApp('web', CONTEXT)],
+        ['an app that joins', (store) => pass(store, [groupStep('edge', group('web', 'db', 'old'))])],
+        ['an app that leaves', (store) => pass(store, [groupStep('edge', group('web'))])],
+        ['a prune of the group', (store) => store.pruneGroup('edge', CONTEXT)],
+        ['a prune of all groups', (store) => store.pruneAll(CONTEXT)],
+        [
+          'a group that is created again',
+          async (store) => {
+            await pass(store, [groupStep('edge', null)]);
+            await pass(store, [groupStep('edge', group('old'))]);
+          },
+        ],
+        ['a seeding', (store) => seed(store, { seeds: [], idSequence: 70 })],
+      ];
+
+      beforeEach(async () => {
+        await pass(test.store, [appStep('old', app('x')), groupStep('lab', group('old'))]);
+        await pass(test.store, [appStep('web', app('nginx')), appStep('db', app('pg'))]);
+        await pass(test.store, [groupStep('edge', group('web', 'db'))]);
+      });
+
+      it.each(CHANGES)('of the latest change that it shows: %s', async (_, change) => {
+        const { idSequence: before } = (await test.store.groupInfo('edge'))!;
+        await change(test.store);
+        const info = (await test.store.groupInfo('edge'))!;
+        expect(info.idSequence).toBeGreaterThan(before);
+        expect(info.idSequence).toBe((await test.store.state()).idSequence);
+      });
+
+      it('of its own changes alone', async () => {
+        const before = await test.store.groupInfo('edge');
+        await pass(test.store, [appStep('old', app('x:2')), groupStep('lab', group('old', 'web'))]);
+        await test.store.restartApp('old', CONTEXT);
+        await test.store.pruneGroup('lab', CONTEXT);
+        expect((await test.store.groupInfo('edge'))?.idSequence).toBe(before?.idSequence);
+      });
+
+      it('that it had before a restart of the manager, and the fleet', async () => {
+        for (const [, change] of CHANGES) await change(test.store);
+        const infos = await Promise.all(['edge', 'lab'].map((name) => test.store.groupInfo(name)));
+        const { fleet } = await test.store.state();
+        expect(infos.map((info) => info?.fleet)).toEqual([fleet, fleet]);
+        const store = await test.reopen();
+        expect(await Promise.all(['edge', 'lab'].map((name) => store.groupInfo(name)))).toEqual(infos);
+      });
     });
 
     it('rejects as unavailable while an app of its list is not stored', async () => {

@@ -135,6 +135,7 @@ export async function everything(store: Store): Promise<unknown> {
     objects: objects.sort(byKey),
     apps: await Promise.all(apps.map((name) => store.app(name))),
     groups: await Promise.all(groups.map((name) => store.group(name))),
+    infos: await Promise.all(groups.map((name) => store.groupInfo(name).catch(kindOf))),
     counters: (await store.counters(0)).sort(byKey),
     operations: await store.operations(null, 1000),
   };

@@ -232,6 +232,7 @@ class World {
 
 function expectNotOlder(info: GroupInfo | null, last: GroupInfo): void {
   expect(Number(info?.revision)).toBeGreaterThanOrEqual(Number(last.revision));
+  expect(info?.idSequence).toBeGreaterThanOrEqual(last.idSequence);
   expect(info?.group.deviceGroupId).toBeGreaterThanOrEqual(last.group.deviceGroupId);
   expect(info?.group.pruneId).toBeGreaterThanOrEqual(last.group.pruneId);
   for (const { name, appId } of last.apps) {

@@ -51,8 +51,9 @@ export const layers = {
     may: ['errors', 'async', 'faults', 'protocol', 'desired', 'plan', 'source', 'store', 'reconcile'],
     promise: 'an API write becomes a commit, and waits until it is applied',
   },
+  fleet: { may: ['protocol'], promise: 'the devices that poll this manager' },
   http: {
-    may: ['errors', 'async', 'protocol', 'desired', 'plan', 'store', 'reconcile', 'change'],
+    may: ['errors', 'async', 'protocol', 'desired', 'plan', 'store', 'reconcile', 'change', 'fleet'],
     promise: 'the manager API, served from the store',
   },
   cli: {

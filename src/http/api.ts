@@ -1,4 +1,5 @@
 import type { Writer } from '../change/write.ts';
+import type { Devices } from '../fleet/devices.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Recorder } from '../reconcile/record/recorder.ts';
 import type {
@@ -35,6 +36,7 @@ export interface Api {
   reconciler: Reconciler;
   recorder: Pick<Recorder, 'status'>;
   info: InfoCache;
+  devices: Pick<Devices, 'countPoll'>;
   metrics: Metrics;
   /** How long a request waits for a pass, in milliseconds. */
   waitLimit: number;

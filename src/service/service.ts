@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { createFaults } from '../faults.ts';
+import { createDevices, type Devices } from '../fleet/devices.ts';
 import type { Authenticator } from '../http/access/authentication.ts';
 import { onlyHosts } from '../http/access/hosts.ts';
 import { createServer } from '../http/server.ts';
@@ -80,7 +81,8 @@ async function serveFrom(
   const { logger, env, clock } = environment;
   const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const { authenticator, keepPassword } = await openAuthenticator(config, data, environment);
-  const metrics = createMetrics();
+  const devices = createDevices(environment.clock.elapsed);
+  const metrics = createMetrics(devices);
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
   const stop = createStopClock(environment.stopping);
@@ -95,7 +97,7 @@ async function serveFrom(
   });
   const source = withReadAhead(plainSource);
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
-  const shared = { store, defaults, logger, metrics, clock };
+  const shared = { store, defaults, logger, devices, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, idReader, lease, faults, onProgress });
   const parts = { ...engine, ...shared, authenticator };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
@@ -197,6 +199,7 @@ interface ServerParts extends Engine {
   store: Store;
   authenticator: Authenticator;
   logger: Logger;
+  devices: Devices;
   metrics: ServiceMetrics;
   clock: Clock;
 }

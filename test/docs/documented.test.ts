@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { PROBLEM_CODES } from '../../src/desired/problem.ts';
+import { createDevices } from '../../src/fleet/devices.ts';
 import { APP_FIELDS, type App, appDefaults } from '../../src/protocol/app.ts';
 import { createMetrics } from '../../src/service/observability/metrics.ts';
 import { SETTINGS } from '../../src/settings.ts';
@@ -55,7 +56,7 @@ describe('documents list exactly what the code has', () => {
   });
 
   it('docs/operations.md: the metrics', async () => {
-    const { text: exposition } = await createMetrics().render();
+    const { text: exposition } = await createMetrics(createDevices(() => 0)).render();
     const metrics = [...exposition.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
     expect(metrics.length).toBeGreaterThan(5);
     const text = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments, parseDocument } from 'yaml';
 import { flagOf, parseConfig } from '../../src/config.ts';
+import { createDevices } from '../../src/fleet/devices.ts';
 import { createMetrics } from '../../src/service/observability/metrics.ts';
 import { SETTINGS, type SettingName } from '../../src/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -239,7 +240,7 @@ it('docs/deployment.md says what holdfast.service must allow for a clone with co
 it('prometheus-rules.yaml uses metrics that the manager has', async () => {
   const { groups } = await readYaml('prometheus-rules.yaml');
   const rules: { alert: string; expr: string; annotations: { summary: string } }[] = groups[0].rules;
-  const { text } = await createMetrics().render();
+  const { text } = await createMetrics(createDevices(() => 0)).render();
   const metrics = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
   for (const { alert, expr, annotations } of rules) {
     const names = expr.match(/\b(holdfast|process)_\w+/g) ?? [];

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { GroupsByApp } from '../../desired/groups-by-app.ts';
 import { keyOf, parseKey } from '../../protocol/name.ts';
+import { pollTag } from '../../protocol/poll.ts';
 import type { GroupInfo } from '../../store/store.ts';
 import { EXPIRED, type StoreChange } from './store-checks.ts';
 
@@ -8,7 +9,7 @@ import { EXPIRED, type StoreChange } from './store-checks.ts';
 export interface InfoEntry {
   group: string;
   body: Buffer;
-  /** Strong entity tag, with its quotes; see `etagOf`. */
+  /** Strong entity tag, with its quotes; see `pollTag`. */
   etag: string;
   /** The revision that was applied when the store was last known to give this reply; null before the first one. */
   revision: string | null;
@@ -91,14 +92,6 @@ export function createEntry(
 ): Cached {
   const { name: group, content } = info.group;
   const body = Buffer.from(text);
-  const etag = etagOf(info, body);
+  const etag = pollTag(info.fleet, info.idSequence, hash('sha256', body, 'base64url').slice(0, 27));
   return { group, body, etag, revision: info.revision, apps: content.apps, until, epoch, check, version };
-}
-
-/**
- * Returns `"<first four digits of the fleet id>.<id sequence>-<hash of the body>"`. Two tags of one fleet can be put in
- * order, and every manager of a store makes the same ones (docs/decisions/0021-order-in-the-etag.md).
- */
-function etagOf({ fleet, idSequence }: GroupInfo, body: Buffer): string {
-  return `"${fleet.slice(0, 4)}.${idSequence}-${hash('sha256', body, 'base64url').slice(0, 27)}"`;
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { DEVICE_HEADER, GROUP_HEADER } from '../../protocol/poll.ts';
 import type { Authenticator } from '../access/authentication.ts';
 import type { ServesHost } from '../access/hosts.ts';
 import type { Api } from '../api.ts';
@@ -8,12 +9,12 @@ import { JSON_TYPE } from '../json.ts';
 import { interceptRequests } from '../protocol/connections.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
-import { GROUP_HEADER, INFO_ROUTE } from '../routes/info.ts';
+import { INFO_ROUTE } from '../routes/info.ts';
 import type { InfoEntry } from './entries.ts';
 
 /** What the shortcut needs. */
 export interface ShortcutParts {
-  api: Pick<Api, 'info' | 'metrics'>;
+  api: Pick<Api, 'info' | 'devices' | 'metrics'>;
   authenticator: Authenticator;
   servesHost: ServesHost;
   /** Whether every request is logged. If so, fastify answers all of them, because it writes the log. */
@@ -35,7 +36,7 @@ export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): voi
 
 /** Answers a request if it is a usual poll; returns whether it did. */
 function createAnswer({ api, authenticator, servesHost, logsRequests }: ShortcutParts) {
-  const { info, metrics } = api;
+  const { info, devices, metrics } = api;
   const newRequestId = createRequestIds();
   const count = {
     200: metrics.requestCounter('GET', INFO_ROUTE, 200),
@@ -52,7 +53,8 @@ function createAnswer({ api, authenticator, servesHost, logsRequests }: Shortcut
     if (entry === null || entry.revision === null) return false;
     const headers = plainHeaders(request.rawHeaders);
     if (headers === null || !admits(headers)) return false;
-    const { ifNoneMatch, requestId = newRequestId() } = headers;
+    const { ifNoneMatch, device, requestId = newRequestId() } = headers;
+    devices.countPoll(entry.group, device);
     count[reply(response, entry, entry.revision, { ifNoneMatch, requestId })]();
     return true;
   };
@@ -110,6 +112,7 @@ interface PollHeaders {
   host: string | undefined;
   authorization: string | undefined;
   ifNoneMatch: string | undefined;
+  device: string | undefined;
   requestId: string | undefined;
 }
 
@@ -119,6 +122,7 @@ function plainHeaders(raw: readonly string[]): PollHeaders | null {
     host: undefined,
     authorization: undefined,
     ifNoneMatch: undefined,
+    device: undefined,
     requestId: undefined,
   };
   for (let index = 0; index < raw.length; index += 2) {
@@ -141,6 +145,8 @@ function fieldOf(name: string): keyof PollHeaders | 'unusual' | null {
       return 'authorization';
     case 'if-none-match':
       return 'ifNoneMatch';
+    case DEVICE_HEADER:
+      return 'device';
     case 'x-request-id':
       return 'requestId';
     // A usual poll has no body, does not come from a web page, and does not change the protocol.

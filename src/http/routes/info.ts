@@ -1,7 +1,8 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { absentError } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import { InfoRecord } from '../../protocol/info.ts';
+import { DEVICE_HEADER, GROUP_HEADER } from '../../protocol/poll.ts';
 import type { Api } from '../api.ts';
 import { isNotModified, sendNotModified } from '../conditions.ts';
 import { plainTextErrorHandler } from '../errors.ts';
@@ -30,17 +31,19 @@ const docs = documented({
 
 export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
 
-/** The header that names the group: a device can notice a reply that is meant for others. */
-export const GROUP_HEADER = 'holdfast-device-group';
-
 /** The endpoint that all devices poll. `info/shortcut.ts` answers most of the polls, so few reach this route. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
   app.get(INFO_ROUTE, { ...docs, errorHandler: plainTextErrorHandler(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
+    countPoll(api, request, entry);
     withRevision(reply, entry.revision).header(GROUP_HEADER, entry.group).header('etag', entry.etag);
     if (isNotModified(request, entry.etag)) return sendNotModified(request, reply);
     return reply.type(JSON_TYPE).send(entry.body);
   });
+}
+
+function countPoll({ devices }: Api, { method, headers }: FastifyRequest, { group }: InfoEntry): void {
+  if (method === 'GET') devices.countPoll(group, headers[DEVICE_HEADER]?.toString());
 }
 
 /**

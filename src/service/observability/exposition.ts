@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { GroupPolls } from '../../fleet/devices.ts';
 import type { Metrics } from '../../http/api.ts';
 import type { Status } from '../../reconcile/status.ts';
 
@@ -13,6 +14,8 @@ export interface Measured {
   requests: Iterable<Count>;
   transfers: Iterable<Count>;
   passes: Iterable<Count>;
+  /** Counts the devices anew at each call. */
+  polls(): Iterable<GroupPolls>;
   /** How many objects all passes have created, changed or deleted. */
   changes: number;
   /** Whether ids can be recorded. */
@@ -27,21 +30,22 @@ export interface Measured {
  */
 export function createExposition(measure: () => Measured): Metrics['render'] {
   const registry = new Registry();
-  for (const row of COUNTERS) addCounter(registry, row, measure);
+  for (const row of COUNTERS) addCounts(Counter, registry, row, measure);
+  for (const row of GAUGES_BY_LABEL) addCounts(Gauge, registry, row, measure);
   for (const row of GAUGES) addGauge(registry, row, measure);
   // Begins to measure the event loop, which costs time: so it starts with the first scrape.
   collectDefaultMetrics({ register: registry });
   return async () => ({ type: registry.contentType, text: await registry.metrics() });
 }
 
-type CounterRow = [
+type CountsRow = [
   name: string,
   help: string,
   labels: string[],
   read: (measured: Measured) => Iterable<Count>,
 ];
 
-const COUNTERS: readonly CounterRow[] = [
+const COUNTERS: readonly CountsRow[] = [
   [
     'holdfast_origin_transfers_total',
     'Fetches from and pushes to origin, by outcome.',
@@ -62,14 +66,34 @@ const COUNTERS: readonly CounterRow[] = [
     [],
     ({ changes }) => [{ labels: {}, count: changes }],
   ],
+  [
+    'holdfast_anonymous_polls_total',
+    'Polls that came without the name of a device.',
+    ['device_group'],
+    ({ polls }) => countsBy(polls(), 'anonymousPolls'),
+  ],
 ];
 
-function addCounter(
+const GAUGES_BY_LABEL: readonly CountsRow[] = [
+  [
+    'holdfast_polling_devices',
+    'Devices that sent their name and polled this manager in the last ten minutes, by the group that they polled last.',
+    ['device_group'],
+    ({ polls }) => countsBy(polls(), 'devices'),
+  ],
+];
+
+function countsBy(polls: Iterable<GroupPolls>, count: 'devices' | 'anonymousPolls'): Count[] {
+  return Array.from(polls, (group) => ({ labels: { device_group: group.group }, count: group[count] }));
+}
+
+function addCounts(
+  Metric: typeof Counter | typeof Gauge,
   registry: Registry,
-  [name, help, labelNames, read]: CounterRow,
+  [name, help, labelNames, read]: CountsRow,
   measure: () => Measured,
 ): void {
-  new Counter({
+  new Metric({
     name,
     help,
     labelNames,

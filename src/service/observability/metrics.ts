@@ -1,5 +1,6 @@
 import { once } from '../../async/once.ts';
 import type { ErrorKind } from '../../errors.ts';
+import type { Devices } from '../../fleet/devices.ts';
 import type { Metrics } from '../../http/api.ts';
 import type { PassOutcome } from '../../reconcile/pass/pass.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
@@ -17,10 +18,10 @@ export interface ServiceMetrics extends Metrics {
 }
 
 /**
- * Creates the metrics of one service. The renderer is loaded by `load`, or at the first scrape, so that a start need not
+ * Creates the metrics of one service; `devices` counts polls. The renderer is loaded by `load`, or at the first scrape, so that a start need not
  * wait for it; the event loop is measured from the first scrape on.
  */
-export function createMetrics(): ServiceMetrics {
+export function createMetrics(devices: Pick<Devices, 'byGroup'>): ServiceMetrics {
   const requests = createCounts();
   const transfers = createCounts();
   const passes = createCounts();
@@ -32,6 +33,7 @@ export function createMetrics(): ServiceMetrics {
     requests: requests.all(),
     transfers: transfers.all(),
     passes: passes.all(),
+    polls: devices.byGroup,
     changes,
     isRecorded,
     status: lastStatus,

@@ -41,7 +41,9 @@ async function startServer({ logsRequests = false } = {}) {
   const metrics = {
     requestCounter: (_method: string, _route: string, status: number) => () => counted.push(status),
   };
-  const api = { info, metrics } as unknown as Parameters<typeof useInfoShortcut>[1]['api'];
+  const polls: (string | undefined)[][] = [];
+  const devices = { countPoll: (group: string, name: string | undefined) => void polls.push([group, name]) };
+  const api = { info, devices, metrics } as unknown as Parameters<typeof useInfoShortcut>[1]['api'];
   useInfoShortcut(app, { api, authenticator, servesHost: () => true, logsRequests: () => logsRequests });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());
@@ -53,12 +55,12 @@ async function startServer({ logsRequests = false } = {}) {
     await authenticator.authenticate(AUTHORIZATION);
     return info.read('edge');
   };
-  return { send, prepare, counted, info };
+  return { send, prepare, counted, polls, info };
 }
 
 describe('useInfoShortcut', () => {
   it('answers polls with credentials that are remembered, from a reply that is ready', async () => {
-    const { send, prepare, counted } = await startServer();
+    const { send, prepare, counted, polls } = await startServer();
     expect((await send()).text).toBe(FROM_FASTIFY);
     const entry = await prepare();
     const reply = await send({ 'x-request-id': 'r-1' });
@@ -69,8 +71,13 @@ describe('useInfoShortcut', () => {
       'holdfast-device-group': 'edge',
       'x-request-id': 'r-1',
     });
-    expect(await send({ 'if-none-match': entry?.etag ?? '' })).toMatchObject({ status: 304, text: '' });
+    const known = { 'if-none-match': `${entry?.etag}, "none"`, 'holdfast-device': 'pos-1' };
+    expect(await send(known)).toMatchObject({ status: 304, text: '' });
     expect(counted).toEqual([200, 304]);
+    expect(polls).toEqual([
+      ['edge', undefined],
+      ['edge', 'pos-1'],
+    ]);
   });
 
   it.each<[string, { headers?: Record<string, string | string[]>; path?: string; method?: string }]>([

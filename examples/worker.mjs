@@ -1,9 +1,10 @@
 // A worker without containers: it polls a device group and prints what a worker on a device would do.
 //
-//   HOLDFAST=http://127.0.0.1:8080 CREDENTIALS=user:password node examples/worker.mjs GROUP [SECONDS]
+//   HOLDFAST=http://127.0.0.1:8080 CREDENTIALS=user:password DEVICE=till-7 node examples/worker.mjs GROUP [SECONDS]
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const { HOLDFAST = 'http://127.0.0.1:8080', CREDENTIALS = '' } = process.env;
+const { HOLDFAST = 'http://127.0.0.1:8080', CREDENTIALS = '', DEVICE = hostname() } = process.env;
 const [group, seconds = '5'] = process.argv.slice(2);
 if (group === undefined) throw new Error('name a device group, such as lab');
 
@@ -39,20 +40,25 @@ function applyResponse({ apps, apps_list: names, device_group_id: id, prune_id: 
   seen.prune = Math.max(prune, seen.prune ?? 0);
 }
 
-/** Polls once and resolves to the ETag of the response that was applied last. On any error, containers keep running. */
-async function poll(etag) {
+/**
+ * Polls once and resolves to the ETag of the response whose work is done. This worker is done at once; one that pulls
+ * images meanwhile sends the tag that it was given last before that one. On any error, containers keep running.
+ */
+async function poll(done) {
   try {
-    const reply = await fetch(url, { headers: { authorization, 'if-none-match': etag } });
-    if (reply.status === 304) return etag;
+    const headers = { authorization, 'holdfast-device': DEVICE, 'if-none-match': done };
+    const reply = await fetch(url, { headers });
+    if (reply.status === 304) return done;
     const text = await reply.text();
     if (reply.status === 403 && JSON.parse(text).device_group_exists === false) stopAllExcept([]);
     if (reply.status !== 200) throw new Error(`${reply.status} ${text}`);
+    if (reply.headers.get('holdfast-device-group') !== group) throw new Error('this is not for my group');
     applyResponse(JSON.parse(text));
-    return reply.headers.get('etag') ?? '';
+    return reply.headers.get('etag');
   } catch (error) {
     say(`nothing new: ${error.cause?.message || error.message}`);
-    return etag;
+    return done;
   }
 }
 
-for (let etag = ''; ; await sleep(Number(seconds) * 1000)) etag = await poll(etag);
+for (let done = '"none"'; ; await sleep(Number(seconds) * 1000)) done = await poll(done);

@@ -129,14 +129,14 @@ describe('decisions.md: Info, prune, status: cache_time', () => {
   });
 });
 
-describe('second-part.md: Devices: the ETag of /info', () => {
+describe('the order in the ETag of /info', () => {
   const tagOf = async (manager: TestManager, group = 'edge') => {
     const { headers } = await manager.get(`/api/v2/device_groups/${group}/info`);
     const [, fleet, order] = /^"([0-9a-f]{4})\.(\d+)-[\w-]{27}"$/.exec(headers.get('etag') ?? '') ?? [];
     return { fleet, order: Number(order) };
   };
 
-  it('rises with each change that the group shows, also across a restart, and keeps its fleet', async () => {
+  it('rises with each change that the group shows, and stays the same over a restart of the manager', async () => {
     let manager = await startManager({ files: FILES });
     const first = await tagOf(manager);
     let last = first.order;
@@ -166,7 +166,7 @@ describe('second-part.md: Devices: the ETag of /info', () => {
     expect(await tagOf(manager, 'lab')).toEqual(before);
   });
 
-  it('has another fleet after the loss of the store', async () => {
+  it('follows another fleet id after the loss of the store', async () => {
     const manager = await startManager({ files: FILES });
     const before = await tagOf(manager);
     await manager.stop();
@@ -175,7 +175,7 @@ describe('second-part.md: Devices: the ETag of /info', () => {
   });
 });
 
-describe('second-part.md: Devices: Holdfast-Device', () => {
+describe('Holdfast-Device', () => {
   const metricsOf = async (manager: TestManager) =>
     (await manager.get('/metrics')).text
       .split('\n')
@@ -183,7 +183,7 @@ describe('second-part.md: Devices: Holdfast-Device', () => {
       .sort();
 
   // Only fastify answers requests with a query.
-  it.each(['', '?by=fastify'])('a device is counted by its name in /metrics: .../info%s', async (query) => {
+  it.each(['', '?by=fastify'])('names the devices that /metrics counts: .../info%s', async (query) => {
     const manager = await startManager({ files: FILES });
     const poll = (group: string, device?: string) =>
       manager.get(`/api/v2/device_groups/${group}/info${query}`, {

@@ -36,6 +36,8 @@ const GROUP = '/api/v2/device_groups/{device_group_name}';
 /** The statuses with which any request can be answered, whatever its path. */
 const PROTOCOL_STATUSES = ['408', '417', '431'];
 const TAGGED = ['ETag', 'Holdfast-Revision', 'X-Request-Id'];
+const UNTAGGED = ['Holdfast-Revision', 'X-Request-Id'];
+const POLLED = [...TAGGED, 'Holdfast-Device-Group'].sort();
 
 type Schema = Record<string, unknown>;
 
@@ -186,8 +188,10 @@ describe('the document at /openapi.json', () => {
     ['GET', GROUP, ['If-None-Match', 'X-Request-Id'], '304', TAGGED],
     ['PUT', `${APP}/update`, ['If-Match', 'X-Request-Id'], '202', TAGGED],
     ['POST', `${GROUP}/prune`, ['If-Match', 'X-Request-Id'], '202', TAGGED],
-    ['GET', `${GROUP}/info`, ['If-None-Match', 'X-Request-Id'], '304', TAGGED],
-    ['GET', '/api/v2/reports', ['X-Request-Id'], '200', ['Holdfast-Revision', 'X-Request-Id']],
+    ['GET', `${GROUP}/info`, ['Holdfast-Device', 'If-None-Match', 'X-Request-Id'], '200', POLLED],
+    ['GET', `${GROUP}/info`, ['Holdfast-Device', 'If-None-Match', 'X-Request-Id'], '304', POLLED],
+    ['GET', `${GROUP}/info`, ['Holdfast-Device', 'If-None-Match', 'X-Request-Id'], '403', UNTAGGED],
+    ['GET', '/api/v2/reports', ['X-Request-Id'], '200', UNTAGGED],
     ['GET', '/api/v2/status', ['X-Request-Id'], '200', ['X-Request-Id']],
   ])(
     'lists the headers of request and reply: %s %s',

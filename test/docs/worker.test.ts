@@ -11,7 +11,7 @@ const FILES = {
 
 it('examples/worker.mjs prints what a device would do after each change', async () => {
   const manager = await startManager({ files: FILES });
-  const env = { HOLDFAST: manager.service.address, CREDENTIALS: `${USER}:${PASSWORD}` };
+  const env = { HOLDFAST: manager.service.address, CREDENTIALS: `${USER}:${PASSWORD}`, DEVICE: 'till-7' };
   const command = [join(PROJECT, 'examples/worker.mjs'), 'edge', '0.05'];
   const worker = startProcess(process.execPath, command, { cwd: PROJECT, env });
   await worker.waitFor(/^web: pull web:1 and start \(id \d+\)\nsale: stop \(id \d+\)\n$/);
@@ -35,6 +35,7 @@ it('examples/worker.mjs prints what a device would do after each change', async 
     await worker.waitFor(expected);
   }
   expect(worker.output().match(/^web: /gm)).toHaveLength(3);
+  expect((await manager.get('/metrics')).text).toContain('polling_devices{device_group="edge"} 1\n');
   await manager.stop();
   await worker.waitFor(/nothing new: .*ECONNREFUSED/);
 });

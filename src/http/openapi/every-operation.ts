@@ -11,7 +11,7 @@ import {
 export function withHeaders(document: OpenApiDocument): OpenApiDocument {
   return mapOperations(document, (operation, path) => ({
     ...operation,
-    parameters: [...(operation.parameters ?? []), ...requestHeaders(operation)],
+    parameters: [...(operation.parameters ?? []), ...requestHeaders(path, operation)],
     responses: mapValues(operation.responses, (response, status) => ({
       ...response,
       headers: replyHeaders({ path, status, operation, response }),
@@ -24,7 +24,7 @@ const FAULT = { $ref: '#/components/schemas/Fault' };
 const REQUEST_ID_DOCS = `The id of the request in the log, the response and the commit. 1 to 64 letters, digits, dots, underscores, colons
 and hyphens; any other value is replaced by a generated id.`;
 
-function requestHeaders({ responses }: Operation): object[] {
+function requestHeaders(path: string, { responses }: Operation): object[] {
   const header = (name: string, description: string): object => ({
     in: 'header',
     name,
@@ -43,7 +43,12 @@ function requestHeaders({ responses }: Operation): object[] {
         ]
       : []),
     ...('304' in responses ? [header('If-None-Match', 'The ETag of the response that the client has.')] : []),
+    ...(isPoll(path) ? [header('Holdfast-Device', 'The name of the device, by the rules of names.')] : []),
   ];
+}
+
+function isPoll(path: string): boolean {
+  return path.endsWith('/info');
 }
 
 /** References to the schemas of replies that have an ETag. */
@@ -60,10 +65,11 @@ function replyHeaders({ path, status, operation, response }: Reply): Record<stri
   const header = (description: string): object => ({ description, schema: TEXT });
   const [body] = Object.values(response.content ?? {});
   const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
-  const use = path.endsWith('/info') ? 'only' : 'and If-Match';
+  const use = isPoll(path) ? 'only' : 'and If-Match';
   return {
     'X-Request-Id': header('The id of the request in the log.'),
     ...(isTagged ? { ETag: header(`Changes whenever the body does; for If-None-Match ${use}.`) } : {}),
+    ...(isTagged && isPoll(path) ? { 'Holdfast-Device-Group': header('The name of the group.') } : {}),
     ...(status === '401' && operation.security?.length !== 0
       ? { 'WWW-Authenticate': header('The authentication scheme to use.') }
       : {}),

@@ -1,10 +1,11 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorKind, HoldfastError, messageOf } from '../errors.ts';
 import { JSON_TYPE } from './json.ts';
+import { loggedUrl } from './refusal-log.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For the log: why the reply is 409. Null for any other reply. */
+    /** For the log: why the reply is 409, or 5xx to somebody without an account. Null for any other reply. */
     refusal: string | null;
   }
 }
@@ -60,12 +61,18 @@ export function useErrorReplies(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
 }
 
-/** Sends the reply to an error. Logs the error if the status is 500 or above. */
+/** Sends the reply to an error. Logs the error if the status is 500 or above, unless it is a stranger who caused it. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body } = errorReply(error, request.id);
-  if (status >= 500) request.log.error({ err: error, status }, 'request failed');
-  if (status === STATUSES.conflict) request.refusal = messageOf(error);
+  if (status >= 500 && !isStranger(request)) request.log.error({ err: error, status }, 'request failed');
+  if (status === STATUSES.conflict || (status >= 500 && isStranger(request)))
+    request.refusal = messageOf(error);
   return sendBody(reply, status, body);
+}
+
+/** Whether a request came without valid credentials: the log only counts these, however they fail (`request-log.ts`). */
+function isStranger({ user }: FastifyRequest): boolean {
+  return user === null;
 }
 
 /** Bypasses the documented schema, which drops unknown keys, so that a bad field named "__proto__" is reported, too. */
@@ -83,7 +90,8 @@ export function plainTextErrorHandler(now: () => number): typeof sendError {
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
     if (status < 500) return sendError(error, request, reply);
-    if (!(error instanceof HoldfastError) || error.cause !== undefined) log(error, request);
+    const isExpected = error instanceof HoldfastError && error.cause === undefined;
+    if (!isExpected && !isStranger(request)) log(error, request);
     return reply.code(503).type('text/plain; charset=utf-8').send(`${body['error']}\n`);
   };
 }
@@ -96,7 +104,7 @@ export function reportErrorHandler(now: () => number): typeof sendError {
   const log = createRateLimitedLog(now, 'reports are rejected');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
-    if (status >= 500) log(error, request);
+    if (status >= 500 && !isStranger(request)) log(error, request);
     return sendBody(reply, status, body);
   };
 }
@@ -114,12 +122,13 @@ function createRateLimitedLog(
   message: string,
 ): (error: unknown, request: FastifyRequest) => void {
   const causes = new Map<string, { loggedAt: number; unlogged: number }>();
-  return (error, { log: logger, url }) => {
+  return (error, request) => {
     const cause = messageOf(error instanceof HoldfastError ? (error.cause ?? error) : error);
     const { loggedAt, unlogged } = causes.get(cause) ?? { loggedAt: Number.NEGATIVE_INFINITY, unlogged: 0 };
     if (causes.size >= MAX_CAUSES) causes.clear();
     const isDue = Math.abs(now() - loggedAt) >= LOG_INTERVAL;
-    if (isDue) logger.error({ err: error, url, refused: unlogged + 1 }, message);
+    const facts = { err: error, url: loggedUrl(request), refused: unlogged + 1 };
+    if (isDue) request.log.error(facts, message);
     causes.set(cause, isDue ? { loggedAt: now(), unlogged: 0 } : { loggedAt, unlogged: unlogged + 1 });
   };
 }

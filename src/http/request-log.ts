@@ -1,20 +1,30 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { createRefusalLog, loggedUrl } from './refusal-log.ts';
 import { INFO_ROUTE } from './routes/info.ts';
 
-/** Logs every request after its reply has been sent: routine ones at level `debug`, all others at `info`. */
-export function useRequestLog(app: FastifyInstance): void {
+/**
+ * Logs every request after its reply has been sent: routine ones at level `debug`, all others at `info`. Refused ones
+ * without an account, or of the account that all devices share, are only counted (`createRefusalLog`).
+ */
+export function useRequestLog(app: FastifyInstance, logger: FastifyBaseLogger): void {
+  const refusals = createRefusalLog(logger);
+  app.addHook('onClose', async () => refusals.close());
   app.addHook('onResponse', async (request, reply) => {
-    const { method, url, user, refusal } = request;
-    const facts = {
-      method,
-      url,
-      status: reply.statusCode,
-      user: user?.name,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-      ...(refusal === null ? {} : { reason: refusal }),
-    };
-    request.log[isRoutine(request, reply.statusCode) ? 'debug' : 'info'](facts, 'request');
+    const { method, refusal, ip: address } = request;
+    const url = loggedUrl(request);
+    const status = reply.statusCode;
+    const reason = refusal === null ? {} : { reason: refusal };
+    if (isCounted(request, status)) return refusals.add({ method, url, status, address, ...reason });
+    const ms = Math.round(reply.elapsedTime * 10) / 10;
+    const facts = { method, url, status, user: request.user?.name, ms, ...reason };
+    request.log[isRoutine(request, status) ? 'debug' : 'info'](facts, 'request');
   });
+}
+
+/** Whether a request was refused to somebody whom the log must not trust. Failures of devices have logs of their own. */
+function isCounted({ user }: FastifyRequest, status: number): boolean {
+  if (status < 400) return false;
+  return user === null || (user.isDevice === true && status < 500);
 }
 
 /** Whether a request is a read or a report, of which devices send so many that they would bury the rest of the log. */

@@ -94,7 +94,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useHosts(app, servesHost);
   useGate(app, authenticator);
   useHeaders(app, api);
-  useRequestLog(app);
+  useRequestLog(app, logger);
   useChecks(app, api);
   useShutdown(app, CLOSE_GRACE);
   useMethods(app);

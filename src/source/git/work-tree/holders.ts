@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { access, constants, readdir, readFile, readlink } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { isLauncher } from '../process/launcher.ts';
 
@@ -16,9 +16,16 @@ export async function isHeld(path: string, folders: readonly string[]): Promise<
 /** The namespace of process ids that Linux starts with (`PROC_PID_INIT_INO`), to which a container does not belong. */
 const FIRST_NAMESPACE = 'pid:[4026531836]';
 
-/** Whether this process sees all others of the machine: it does not in a container. */
+/**
+ * Whether this process sees all others of the machine: it does not in a container, nor where `/proc` hides those of others
+ * (`ProtectProc=` of systemd, `hidepid=`). The first process belongs to root, and everybody can see it otherwise.
+ */
 export async function seesAllProcesses(): Promise<boolean> {
-  return (await readlink('/proc/self/ns/pid').catch(() => '')) === FIRST_NAMESPACE;
+  if ((await readlink('/proc/self/ns/pid').catch(() => '')) !== FIRST_NAMESPACE) return false;
+  return access('/proc/1/status', constants.R_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Whether a git that may write runs in one of these folders, not started by this manager; null if unknown. */

@@ -1,6 +1,7 @@
 # One bare repository over SSH: `docker build --file examples/git-server.Dockerfile --tag fleet-git examples`.
 # /keys/authorized_keys, readable by every user, lists who may fetch and push; /keys/host is the private host key of the server.
-FROM debian:bookworm-slim
+ARG BASE=debian:bookworm-slim
+FROM ${BASE}
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends git openssh-server \
  && rm -rf /var/lib/apt/lists/* /etc/ssh/ssh_host_* \

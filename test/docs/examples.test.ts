@@ -16,8 +16,11 @@ import { foundOrRequired, works } from '../support/tools.ts';
 const execute = promisify(execFile);
 const EXAMPLES = join(PROJECT, 'examples');
 
+/** A secret also counts with the name of the variable for its file. */
 function unknownSettings(names: readonly string[]): string[] {
-  return names.filter((name) => !Object.hasOwn(SETTINGS, name));
+  return names.filter(
+    (name) => !Object.hasOwn(SETTINGS, name) && !Object.hasOwn(SETTINGS, name.replace(/_FILE$/, '')),
+  );
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: files of other programs, of any shape
@@ -150,6 +153,18 @@ describe('commands of holdfast in documents and examples', () => {
   );
 });
 
+/** A service of a Compose file, as far as tests read it. */
+interface Service {
+  image?: string;
+  restart?: string;
+  environment?: Record<string, string>;
+  secrets?: string[];
+  networks?: string[];
+  logging?: { options: object };
+  mem_limit?: string;
+  pids_limit?: number;
+}
+
 describe('settings in examples exist', () => {
   it.each(['compose.yaml', 'compose-many.yaml'])(
     'in %s, whose managers run with few rights',
@@ -174,7 +189,7 @@ describe('settings in examples exist', () => {
 
   it('in kubernetes.yaml, whose volumes, secrets, ports and probes fit together', async () => {
     const text = await readFile(join(EXAMPLES, 'kubernetes.yaml'), 'utf8');
-    const [set, service] = parseAllDocuments(text).map((document) => document.toJS());
+    const [set, service, policy] = parseAllDocuments(text).map((document) => document.toJS());
     const { spec } = set.spec.template;
     const [manager] = spec.containers;
     const mounts = new Map<string, string>(
@@ -191,9 +206,7 @@ describe('settings in examples exist', () => {
       return path;
     });
     expect(result).toMatchObject({ ok: true });
-    expect(
-      unknownSettings(Object.keys(env).map((name) => name.replace(/_PASSWORD_FILE$/, '_PASSWORD'))),
-    ).toEqual([]);
+    expect(unknownSettings(Object.keys(env))).toEqual([]);
     expect(secrets).toContain(env.GIT_TOKEN_FILE);
     expect(env.DATA_DIR).toMatch(new RegExp(`^${mounts.get('data')}/.`));
     const volumes = [
@@ -204,6 +217,13 @@ describe('settings in examples exist', () => {
     expect([set.spec.replicas, set.spec.serviceName]).toEqual([1, service.metadata.name]);
     expect(service.spec.selector).toEqual(set.spec.template.metadata.labels);
     expect(manager.ports.map(nameOf)).toContain(service.spec.ports[0].targetPort);
+    expect(policy.spec.podSelector.matchLabels).toEqual(set.spec.template.metadata.labels);
+    expect(policy.spec.ingress[0].ports.map(({ port }: { port: string }) => port)).toEqual(
+      manager.ports.map(nameOf),
+    );
+    expect(spec.volumes.map(({ emptyDir }: { emptyDir?: object }) => emptyDir)).toContainEqual({
+      sizeLimit: expect.any(String),
+    });
     expect(manager.securityContext).toMatchObject({
       readOnlyRootFilesystem: true,
       allowPrivilegeEscalation: false,
@@ -219,11 +239,55 @@ describe('settings in examples exist', () => {
     const lines = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
     const names = lines.map((line) => line.split('=')[0] ?? '');
     expect(names).toContain('DESIRED_STATE');
+    const credentials = [...unit.matchAll(/^LoadCredential=([\w-]+):/gm)].map(([, name]) => name);
+    const used = [...unit.matchAll(/_FILE=%d\/(\S+)/g)].map(([, name]) => name);
+    expect(used).toEqual(credentials);
     expect(unknownSettings(names)).toEqual([]);
     const flags = (Object.keys(SETTINGS) as SettingName[]).map((name) => `--${flagOf(name)}`);
     const [, start = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
     expect(start).toContain('holdfast serve');
     for (const flag of start.match(/--[\w-]+/g) ?? []) expect(flags).toContain(flag);
+  });
+});
+
+const HAS_SYSTEMD = foundOrRequired('systemd-analyze', works('systemd-analyze', ['--version']));
+
+it.skipIf(!HAS_SYSTEMD)('systemd rates the exposure of holdfast.service 1.4 or better, of 10', async () => {
+  const unit = join(EXAMPLES, 'holdfast.service');
+  await execute('systemd-analyze', ['security', '--offline=yes', '--threshold=14', unit]);
+});
+
+describe.each(['compose.yaml', 'compose-many.yaml'])('%s', async (file) => {
+  const { services, secrets } = await readYaml(file);
+  const running = Object.entries<Service>(services).filter(([, { restart }]) => restart !== undefined);
+
+  it('limits the log, the memory and the processes of each service', () => {
+    expect(running.length).toBeGreaterThan(1);
+    for (const [name, service] of running) {
+      expect(service.logging?.options, name).toHaveProperty('max-size');
+      expect([service.mem_limit, service.pids_limit], name).not.toContain(undefined);
+    }
+  });
+
+  it('has no secrets in the environment', () => {
+    const all = Object.values<Service>(services).flatMap(({ environment = {} }) => Object.keys(environment));
+    expect(all.filter((variable) => /(PASSWORD|TOKEN|SECRET|URI)$/.test(variable))).toEqual([]);
+  });
+
+  it('passes secrets as files, each to the services that read it', () => {
+    for (const [name, { environment = {}, secrets: own }] of Object.entries<Service>(services)) {
+      const files = Object.values(environment).filter((value) => value.startsWith('/run/secrets/'));
+      expect(own ?? [], name).toEqual(expect.arrayContaining(files.map((path) => basename(path))));
+    }
+    const used = new Set(Object.values<Service>(services).flatMap(({ secrets: own = [] }) => own));
+    expect([...used].sort()).toEqual(Object.keys(secrets).sort());
+    for (const [name, { file: source }] of Object.entries<{ file: string }>(secrets))
+      expect(source).toMatch(new RegExp(`^\\$\\{FLEET_SECRETS:.*\\}/${name}$`));
+  });
+
+  it('names images by variables, so that they can be pinned to digests', () => {
+    for (const [name, { image }] of Object.entries<Service>(services))
+      expect(image ?? '${BUILT:-here}', name).toMatch(/^\$\{\w+:-.+\}$/);
   });
 });
 
@@ -285,6 +349,20 @@ describe('Dockerfile', async () => {
     const { stdout } = await execute(process.execPath, [...args.slice(0, -1), '--version'], { cwd: image });
     const { version } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'));
     expect(stdout).toBe(`${version}\n`);
+  });
+
+  it('gets the files that it copies, and no others, from .dockerignore', async () => {
+    const lines = (await readFile(join(PROJECT, '.dockerignore'), 'utf8')).split('\n');
+    const rules = lines.filter((line) => line !== '' && !line.startsWith('#'));
+    expect(rules[0]).toBe('*');
+    expect(rules.slice(1).sort()).toEqual(copies.map(({ name }) => `!${name.replace('./', '')}`).sort());
+  });
+
+  it('runs no scripts of dependencies, and names its base by an argument, so that it can be pinned', () => {
+    const commands = text.match(/\bnpm (ci|prune)\b[^&\n]*/g) ?? [];
+    expect(commands).toHaveLength(2);
+    for (const command of commands) expect(command).toContain('--ignore-scripts');
+    expect(text.match(/^FROM \S+/gm)).toEqual(['FROM ${NODE}', 'FROM ${NODE}']);
   });
 
   it('sets only variables that are settings', () => {
@@ -374,7 +452,7 @@ describe('DATA_DIR of the Dockerfile', async () => {
 });
 
 describe('compose-many.yaml and git-server.Dockerfile', async () => {
-  const { services, volumes } = await readYaml('compose-many.yaml');
+  const { services, volumes, networks, secrets } = await readYaml('compose-many.yaml');
   const { environment } = services['manager-1'];
   const remote = new URL(environment.GIT_REMOTE);
   const git = services[remote.hostname];
@@ -387,8 +465,6 @@ describe('compose-many.yaml and git-server.Dockerfile', async () => {
       expect(services[name].environment).toEqual(environment);
       expect(services.caddy.environment.MANAGERS).toContain(`${name}:8080`);
     }
-    const hosts = new URL(environment.MONGODB_URI.replace(/,[^/]*/, '')).hostname;
-    expect(Object.keys(services)).toContain(hosts);
     const targets = (of: Mount[]) => of.map(targetOf);
     for (const name of managers) {
       const mounts = targets(services[name].volumes);
@@ -401,9 +477,23 @@ describe('compose-many.yaml and git-server.Dockerfile', async () => {
     expect(options).toContain('AuthorizedKeysFile=/keys/authorized_keys');
   });
 
+  it('let only the managers reach MongoDB, which asks all clients to sign in', () => {
+    const inside = Object.entries<Service>(services).filter(([, one]) => one.networks?.includes('mongo'));
+    expect(inside.map(([name]) => name.replace(/-\d$/, ''))).toEqual([
+      ...Array(3).fill('manager'),
+      ...Array(3).fill('mongo'),
+      'mongo-init',
+    ]);
+    expect(networks.mongo).toEqual({ internal: true });
+    for (const [name, service] of inside.filter(([one]) => /^mongo-\d$/.test(one))) {
+      expect(services[name].command, name).toContain('--keyFile');
+      expect(service.networks, name).toEqual(['mongo']);
+    }
+  });
+
   it('get the keys that they mount from the commands of the comment, whatever the umask', async () => {
     const comment = await readFile(join(EXAMPLES, 'compose-many.yaml'), 'utf8');
-    const commands = [...comment.matchAll(/^# {3}((?:mkdir|ssh-keygen|echo|cat|chmod) .*)$/gm)].map(
+    const commands = [...comment.matchAll(/^# {3}((?:mkdir|ssh-keygen|echo|cat|chmod|\(umask) .*)$/gm)].map(
       ([, line]) => line,
     );
     const HOME = await temporaryFolder();
@@ -411,11 +501,16 @@ describe('compose-many.yaml and git-server.Dockerfile', async () => {
     await writeFile(join(HOME, '.ssh/person.pub'), 'key of a person\n');
     const keygen = '#!/bin/sh\nfor file; do :; done\necho "key $file" | tee "$file" > "$file.pub"\n';
     await writeFile(join(HOME, 'ssh-keygen'), keygen, { mode: 0o755 });
+    await writeFile(join(HOME, 'openssl'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
     const env = { PATH: `${HOME}:${process.env['PATH']}`, HOME };
     await execute('sh', ['-euc', ['umask 077', ...commands].join('\n')], { cwd: HOME, env });
     const mounts: Mount[] = [...services['manager-1'].volumes, ...git.volumes];
     const keys = mounts.flatMap((mount) => (typeof mount === 'string' ? [] : basename(mount.source)));
     expect(await readdir(join(HOME, 'keys'))).toEqual(expect.arrayContaining(keys));
+    expect((await readdir(join(HOME, 'secrets'))).sort()).toEqual(Object.keys(secrets).sort());
+    const uri = await readFile(join(HOME, 'secrets/mongodb-uri'), 'utf8');
+    expect(Object.keys(services)).toContain(new URL(uri.replace(/,[^/]*/, '')).hostname);
+    expect((await stat(join(HOME, 'secrets/mongo-password'))).mode & 0o077).toBe(0);
     const authorized = join(HOME, 'keys/authorized_keys');
     expect(await readFile(authorized, 'utf8')).toBe('key keys/manager\nkey of a person\n');
     // The server reads it as the user `git`, and the key of a manager must be closed to others.

@@ -1,12 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import type { TreeEntry } from '../desired/entry.ts';
+import { desiredStateFolderOf } from '../desired/file.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
+import type { Suggest } from '../plan/plan.ts';
 import type { Step } from '../plan/step.ts';
 import { type AppDefaults, appDefaults } from '../protocol/app.ts';
-import { type CommandIo, settingsFrom } from './io.ts';
+import { parseKey } from '../protocol/name.ts';
+import { closestName } from '../suggest.ts';
+import { type CommandIo, settingsFrom, UsageError } from './io.ts';
 
 /** The settings that `validate`, `plan` and `import` read. */
 export interface FleetSettings {
@@ -22,13 +26,32 @@ export function fleetSettings({ env, readFile }: CommandIo, folder: string | und
   return { folder: folder ?? config.DESIRED_STATE, defaults: appDefaults(config.DEFAULT_NETWORKS) };
 }
 
-/** Warns if a folder has no subfolders for objects: it is probably the wrong one, and would pass every check. */
-export async function warnOfNoFleet(folder: string, io: CommandIo): Promise<void> {
-  const names = (await readdir(folder, { withFileTypes: true })).map(({ name }) => name);
+/**
+ * Rejects with a UsageError if a folder without objects has no folders for them either: it is the wrong one, and would pass
+ * every check.
+ */
+export async function requireFleet(folder: string, state: DesiredState): Promise<void> {
+  if (!state.isEmpty) return;
+  const names = await readdir(folder);
   if (names.includes('apps') || names.includes('device-groups')) return;
-  io.writeError(
-    `holdfast: warning: ${folder} has neither apps/ nor device-groups/, so it contains no objects; is it the right folder?\n`,
-  );
+  const meant = folderAbove(folder) ?? folderBelow(folder, state);
+  const hint = meant === null ? '' : `; did you mean ${meant}?`;
+  throw new UsageError(`there is no apps/ and no device-groups/ in ${folder}${hint}`);
+}
+
+/** Returns `fleet` for `fleet/apps` and folders in it. */
+function folderAbove(folder: string): string | null {
+  const [, above] = /^(.*?)(?:^|\/)(?:apps|device-groups)(?:\/|$)/.exec(normalize(folder)) ?? [];
+  return above === undefined ? null : above || '.';
+}
+
+/** Returns `fleet/desired-state` for `fleet`, if files of objects are there. */
+function folderBelow(folder: string, state: DesiredState): string | null {
+  for (const { path } of state.files()) {
+    const below = desiredStateFolderOf(path);
+    if (below !== null) return join(folder, below);
+  }
+  return null;
 }
 
 /** Loads the files of these entries into a state; resolves to that state. */
@@ -43,6 +66,12 @@ export async function loadEntries(
     state.apply([{ path: entry.path, file }]);
   }
   return state;
+}
+
+/** Suggests apps of a state for names that are probably misspelt. */
+export function suggestApps(state: DesiredState): Suggest {
+  const names = [...state.keys()].map(parseKey).flatMap(({ kind, name }) => (kind === 'app' ? [name] : []));
+  return (unknown) => closestName(unknown, names);
 }
 
 /** Puts the folder before the file of each problem, so that the paths can be opened from the current directory. */

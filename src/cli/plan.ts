@@ -17,7 +17,8 @@ import {
   fleetSettings,
   prefixProblems,
   prefixSteps,
-  warnOfNoFleet,
+  requireFleet,
+  suggestApps,
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { type Findings, renderFindings } from './report.ts';
@@ -44,7 +45,7 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
     applied,
   } = await readStates(folder, options['against'] as string | undefined, defaults, io);
   const keys = new Set([...desired.keys(), ...applied.keys()]);
-  const { steps, problems: planProblems } = makePlan(keys, desired, applied);
+  const { steps, problems: planProblems } = makePlan(keys, desired, applied, suggestApps(desired));
   const found = [
     ...desired.problems(),
     ...[...planProblems.values()].flat(),
@@ -82,8 +83,9 @@ async function readStates(
   const revisions = await openRepository(folder, io);
   try {
     const tree = await loadWorkTree(folder, entries, defaults, revisions);
-    await warnOfNoFleet(folder, io);
-    return { ...tree, applied: await appliedAt(folder, against, defaults, revisions, io) };
+    const applied = await appliedAt(folder, against, defaults, revisions, io);
+    if (applied.isEmpty) await requireFleet(folder, tree.state);
+    return { ...tree, applied };
   } finally {
     await revisions?.close();
   }

@@ -9,7 +9,8 @@ import {
   describeProblems,
   fleetSettings,
   prefixProblems,
-  warnOfNoFleet,
+  requireFleet,
+  suggestApps,
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { renderFindings } from './report.ts';
@@ -20,8 +21,8 @@ export async function validate(args: readonly string[], io: CommandIo): Promise<
   const { folder: folderArgument, format } = parseCommand('validate', args, []);
   const { folder, defaults } = fleetSettings(io, folderArgument);
   const { state, warnings } = await readFolder(folder, defaults, io);
-  await warnOfNoFleet(folder, io);
-  const { problems: planProblems } = makePlan(state.keys(), state, new AppliedState());
+  await requireFleet(folder, state);
+  const { problems: planProblems } = makePlan(state.keys(), state, new AppliedState(), suggestApps(state));
   // `app-waiting` depends on whether the app was ever valid, which its files do not show. The cause is reported anyway,
   // as a problem of the app's own file.
   const found = [...planProblems.values()].flat().filter(({ code }) => code !== 'app-waiting');

@@ -40,11 +40,21 @@ export async function tryRepository(folder: string, io: CommandIo): Promise<Revi
   }
 }
 
+/** What an error of the file system means, and what to do about it. */
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'may not be read by this user; change its permissions, or run this as another user',
+  EPERM: 'may not be read by this user; change its permissions, or run this as another user',
+  ELOOP: 'is a symbolic link that leads to itself',
+};
+
 /** Lists the files of a folder on the disk. Rejects with a UsageError if there is no such folder. */
 export async function listFolder(folder: string): Promise<TreeEntry[]> {
   return createFolderReader(DISK, folder)
     .list()
     .catch((error: NodeJS.ErrnoException) => {
+      const reason = REASONS[error.code ?? ''];
+      if (reason !== undefined)
+        throw new HoldfastError('unavailable', `${error.path ?? folder} ${reason}`, {}, error);
       if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
       throw new UsageError(
         `${folder === '' ? '""' : folder} is not a folder; name the one that contains apps/ and device-groups/`,

@@ -100,6 +100,7 @@ function hintFor(expected: string, input: unknown, path: readonly (string | numb
   if (expected === 'string' && (typeof input === 'number' || typeof input === 'boolean'))
     return '; write it in quotes';
   if (typeof input === 'string') return hintForText(expected, input);
+  if (expected === 'record' && Array.isArray(input)) return '; write {NAME: "value"} in place of a list';
   const empty = input === null ? emptyOf(expected, path) : undefined;
   return empty === undefined ? '' : `; for an empty one write ${empty}`;
 }

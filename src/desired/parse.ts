@@ -2,11 +2,12 @@ import type * as z from 'zod';
 import { type AppDefaults, AppFields } from '../protocol/app.ts';
 import { DeviceGroup } from '../protocol/device-group.ts';
 import type { Kind } from '../protocol/name.ts';
-import { isMapValue } from '../protocol/values.ts';
+import type { Fields } from '../protocol/values.ts';
 import { completeApp } from './app.ts';
 import type { Content } from './content.ts';
-import { check, explain, nounOf } from './explain.ts';
+import { check, explain } from './explain.ts';
 import { FIELDS } from './fields.ts';
+import { mistakeOf, notIndented } from './mistakes.ts';
 import { fileProblem, type TextProblem } from './problem.ts';
 import {
   decodeText,
@@ -89,29 +90,28 @@ function checkFields(
   kind: Kind,
   document: YamlDocument,
 ): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
-  if (!isMapValue(document.value ?? {}))
-    return { ok: false, problems: [notMapProblem(kind, document.value)] };
-  const parsed = check<AppFields | DeviceGroup>(SCHEMAS[kind], document.value ?? {});
+  const parsed = check<AppFields | DeviceGroup>(SCHEMAS[kind], document.value);
   if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
-  return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
+  const mistake = mistakeOf(kind, document.value);
+  if (mistake === null) return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
+  const { path, code, message } = mistake;
+  return { ok: false, problems: [{ ...document.positionOf(path), code, message }] };
 }
 
 function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {
-  const problems = explain(error.issues, FIELDS[kind], MAX_PROBLEMS);
+  const emptied = notIndented(kind, document.value as Fields);
+  const lost = [...emptied.values()].flat();
+  const problems = explain(error.issues, FIELDS[kind], MAX_PROBLEMS + lost.length)
+    .filter(({ path: [key = ''] }) => !lost.includes(`${key}`))
+    .slice(0, MAX_PROBLEMS);
   return problems.map(({ path, kind: problem, message }) => ({
     ...document.positionOf(path),
     code: `field-${problem}` as const,
-    message: `${fieldName(path)} ${message}`,
+    message: `${fieldName(path)} ${emptied.has(fieldName(path)) ? NOT_INDENTED : message}`,
   }));
 }
 
-/** The problem of a file that is not a map of fields. */
-function notMapProblem(kind: Kind, value: unknown): TextProblem {
-  const noun = nounOf(value);
-  const isGlued = FIELDS[kind].some((field) => String(value).startsWith(`${field}:`));
-  const hint = isGlued ? '; put a space after the colon of each key' : '';
-  return fileProblem('field-invalid', `the file must be a map of fields, not ${noun}${hint}`);
-}
+const NOT_INDENTED = 'has no value, since the lines below it are not indented; put two spaces before each';
 
 /** Returns a path in the usual notation: `starting_ports[0]`, `env_vars.PORT`. */
 export function fieldName(path: readonly (string | number)[]): string {

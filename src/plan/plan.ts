@@ -30,9 +30,17 @@ export interface Plan {
  * Three kinds of changes are held back: of an object whose file is invalid; of a group that lists an app which does not
  * exist or was never valid; and the delete of an app that is in the last good list of a group which is held back.
  */
-export function makePlan(keys: Iterable<string>, desired: DesiredView, applied: AppliedView): Plan {
-  return runToEnd(planning(keys, desired, applied));
+export function makePlan(
+  keys: Iterable<string>,
+  desired: DesiredView,
+  applied: AppliedView,
+  suggest: Suggest = () => null,
+): Plan {
+  return runToEnd(planning(keys, desired, applied, suggest));
 }
+
+/** Returns the app that an unknown name probably stands for, for messages; null if there is none. */
+export type Suggest = (unknown: string) => string | null;
 
 /**
  * `makePlan` in pieces, for callers that let other work run in between. No piece reads more than one group's list.
@@ -42,6 +50,7 @@ export function* planning(
   keys: Iterable<string>,
   desired: DesiredView,
   applied: AppliedView,
+  suggest: Suggest = () => null,
 ): Generator<undefined, Plan, undefined> {
   const steps: Step[] = [];
   const problems = new Map<string, Problem[]>();
@@ -49,7 +58,9 @@ export function* planning(
   for (const key of yield* withDependents(keys, desired, applied)) {
     const { kind, name } = parseKey(key);
     const planned =
-      kind === 'app' ? yield* planApp(name, desired, applied, after) : planGroup(name, desired, applied);
+      kind === 'app'
+        ? yield* planApp(name, desired, applied, after)
+        : planGroup(name, desired, applied, suggest);
     if (planned.step !== null) steps.push(planned.step);
     problems.set(key, planned.problems);
     yield;
@@ -134,7 +145,7 @@ function retainedProblem(app: string, group: string, desired: DesiredView): Prob
   return [withFile(file.path, fileProblem('app-retained', message))];
 }
 
-function planGroup(name: string, desired: DesiredView, applied: AppliedView): ObjectPlan {
+function planGroup(name: string, desired: DesiredView, applied: AppliedView, suggest: Suggest): ObjectPlan {
   const file = desired.group(name);
   const before = applied.group(name) ?? null;
   if (file === undefined) {
@@ -144,7 +155,7 @@ function planGroup(name: string, desired: DesiredView, applied: AppliedView): Ob
   }
   const after = file.content;
   if (after === undefined) return { step: null, problems: [] };
-  const problems = memberProblems(file, after, desired, applied);
+  const problems = memberProblems(file, after, desired, applied, suggest);
   if (problems.length > 0 || sameValue(before, after)) return { step: null, problems };
   return { step: { kind: 'device_group', name, before, after, origin: originOf(file) }, problems };
 }
@@ -178,13 +189,14 @@ function memberProblems(
   group: DeviceGroup,
   desired: DesiredView,
   applied: AppliedView,
+  suggest: Suggest,
 ): Problem[] {
   return group.apps.flatMap((app, index) => {
     if (isAvailable(app, desired, applied)) return [];
     const position = file.memberPositions[index] ?? { line: 1, column: 1 };
     const appFile = desired.app(app);
     if (appFile === undefined) {
-      const message = unknownAppMessage(app, (name) => isAvailable(name, desired, applied));
+      const message = unknownAppMessage(app, (name) => isAvailable(name, desired, applied), suggest);
       return [withFile(file.path, { ...position, code: 'app-unknown', message })];
     }
     const message = `app "${app}" was never valid; this group waits until ${appFile.path} is fixed`;
@@ -193,11 +205,13 @@ function memberProblems(
 }
 
 /** If the list has the path or file name of an app, a common mistake, the message gives the name to write instead. */
-function unknownAppMessage(app: string, isKnown: (name: string) => boolean): string {
+function unknownAppMessage(app: string, isKnown: (name: string) => boolean, suggest: Suggest): string {
   const name = app.replace(/^.*\//, '').replace(/\.ya?ml$/, '');
   const isPath = app.includes('/') || isKnown(name);
   if (isPath)
     return `there is no app "${app}": an app has the name of its file, without folder and extension; ${isKnown(name) ? `write "${name}"` : 'remove it from this list'}`;
+  const near = suggest(app);
+  if (near !== null) return `there is no app "${app}"; did you mean "${near}"?`;
   return NAME_PATTERN.test(app)
     ? `there is no app "${app}"; add apps/${app}.yaml, or remove the name from this list`
     : `there is no app "${app}", and that is not a valid name; remove it from this list`;

@@ -1,4 +1,4 @@
-import { mkdir, symlink, truncate } from 'node:fs/promises';
+import { chmod, mkdir, symlink, truncate } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../support/command.ts';
@@ -10,6 +10,17 @@ const FLEET = {
   'apps/team/cron.yml': 'container_image: cron:1\n',
   'device-groups/edge.yaml': 'apps: [web, cron]\n',
 };
+
+/** Runs a task as a user without rights, if the tests run as root, who may read everything. */
+async function asNobody<T>(task: () => Promise<T>): Promise<T> {
+  if (process.geteuid?.() !== 0) return task();
+  process.seteuid?.(65_534);
+  try {
+    return await task();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
 
 async function fleet(files: Readonly<Record<string, string>> = FLEET): Promise<string> {
   const folder = await temporaryFolder();
@@ -27,23 +38,51 @@ describe('validate', () => {
     });
   });
 
-  it('accepts an empty folder as a fleet without objects', async () => {
+  it('accepts a folder with an empty apps/ as a fleet without objects', async () => {
     const folder = await temporaryFolder();
+    await mkdir(join(folder, 'apps'));
     expect(await runCli(['validate', folder])).toMatchObject({
       code: 0,
       out: `${folder}: 0 apps and 0 device groups, 0 problems\n`,
     });
   });
 
-  it.each([
-    ['validate', 'an empty folder', {}, ''],
-    ['validate', 'a subfolder of the fleet', FLEET, '/apps'],
-    ['plan', 'a subfolder of the fleet', FLEET, '/apps'],
-    ['plan', 'the parent folder', { 'desired-state/apps/web.yaml': 'container_image: web:1\n' }, ''],
-  ])('%s warns that %s may be the wrong folder', async (command, _name, files, below) => {
-    const folder = `${await fleet(files)}${below}`;
-    const { code, err } = await runCli([command, folder]);
-    expect([code, err]).toEqual([0, expect.stringContaining(`${folder} has neither apps/ nor`)]);
+  const PARENT = { 'fleet/apps/web.yaml': 'container_image: web:1\n' };
+
+  describe.each(['validate', 'plan'])('%s', (command) => {
+    it.each<[string, Readonly<Record<string, string>>, string, RegExp]>([
+      ['an empty folder', {}, '', /in \S+[^?]$/],
+      ['a folder of something else', { 'src/main.ts': '' }, '', /in \S+[^?]$/],
+      ['a subfolder of the fleet', FLEET, '/apps/team', /apps\/team; did you mean \S+[^s]\?$/],
+      ['the parent folder', PARENT, '', /; did you mean \S+\/fleet\?$/],
+    ])('refuses %s as the wrong folder, and names the right one', async (_name, files, below, hint) => {
+      const folder = `${await fleet(files)}${below}`;
+      const { code, out, err } = await runCli([command, folder]);
+      const [message = ''] = err.split('\n');
+      expect([code, out]).toEqual([2, '']);
+      expect(message).toContain(`there is no apps/ and no device-groups/ in ${folder}`);
+      expect(message).toMatch(hint);
+    });
+
+    it('says of a folder that this user may not read what to do, and not the code of the error', async () => {
+      const folder = await fleet();
+      await chmod(join(folder, 'apps'), 0o000);
+      await chmod(folder, 0o755);
+      const { code, err } = await asNobody(() => runCli([command, folder]));
+      expect([code, err]).toEqual([
+        3,
+        `holdfast: ${folder}/apps may not be read by this user; change its permissions, or run this as another user\n`,
+      ]);
+    });
+  });
+
+  it('suggests the app that a group probably means', async () => {
+    const folder = await fleet({ ...FLEET, 'device-groups/edge.yaml': 'apps: [wbe, chron, unheard-of]\n' });
+    const { code, out } = await runCli(['validate', folder]);
+    expect(code).toBe(1);
+    expect(out).toContain('edge.yaml:1:8: error: there is no app "wbe"; did you mean "web"? [app-unknown]\n');
+    expect(out).toContain('there is no app "chron"; did you mean "cron"? [app-unknown]\n');
+    expect(out).toContain('there is no app "unheard-of"; add apps/unheard-of.yaml, or remove');
   });
 
   it.each(['validate', 'plan'])('%s refuses a missing folder as wrong usage', async (command) => {
@@ -55,7 +94,10 @@ describe('validate', () => {
     const folder = join(await fleet({}), 'loop');
     await symlink('loop', folder);
     const { code, err } = await runCli([command, folder]);
-    expect([code, err]).toEqual([3, expect.stringMatching(/^holdfast: ELOOP: /)]);
+    expect([code, err]).toEqual([
+      3,
+      expect.stringMatching(/^holdfast: \S+ is a symbolic link that leads to itself\n/),
+    ]);
   });
 
   it('plan --against refuses a folder outside of a repository as wrong usage', async () => {

@@ -1,4 +1,4 @@
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../support/command.ts';
@@ -94,8 +94,11 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
     expect(out).toContain(folder);
   });
 
-  it('exit code 0: an empty folder', async () => {
-    expect((await run(['validate', await temporaryFolder()])).code).toBe(0);
+  it('exit code 0: a folder whose apps/ is empty; 2: a folder without apps/ and device-groups/', async () => {
+    const folder = await temporaryFolder();
+    expect((await run(['validate', folder])).code).toBe(2);
+    await mkdir(join(folder, 'apps'));
+    expect((await run(['validate', folder])).code).toBe(0);
   });
 
   it.each([

@@ -58,7 +58,11 @@ describe('explain', () => {
       { list: ['a', 1] },
       ['list/1 invalid: must be a string, not a number; write it in quotes'],
     ],
-    ['a list for a map', { map: [] }, ['map invalid: must be a map, not a list']],
+    [
+      'a list for a map',
+      { map: [] },
+      ['map invalid: must be a map, not a list; write {NAME: "value"} in place of a list'],
+    ],
     ['a key of a map', { map: { A: 'b' } }, ['map/A invalid: has a bad key']],
     [
       'a value of a map',

@@ -99,6 +99,26 @@ describe('a mistake in an app is reported with its position and a correction', (
       '2:1 env_vars must be a map, not null (empty); for an empty one write {}',
     ],
     [
+      'a list of variables',
+      'env_vars:\n  - A=b',
+      '2:1 env_vars must be a map, not a list; write {NAME: "value"} in place of a list',
+    ],
+    [
+      'a map whose lines are not indented',
+      'env_vars:\nA: "1"\nB: "2"\nrunning: true',
+      '2:1 env_vars has no value, since the lines below it are not indented; put two spaces before each',
+    ],
+    [
+      'another map whose lines are not indented',
+      'containers_per:\nserver: 2',
+      '2:1 containers_per has no value, since the lines below it are not indented; put two spaces before each',
+    ],
+    [
+      'a map without a value above other fields',
+      'env_vars:\nrunning: true\nX: 1',
+      `2:1 env_vars must be a map, not null (empty); for an empty one write {}\n4:1 X is not a known field; known fields are ${APP_FIELDS.join(', ')}`,
+    ],
+    [
       'a variable without a value',
       'env_vars:\n  A:',
       '3:3 env_vars.A must be a string, not null (empty); for an empty one write ""',
@@ -158,7 +178,11 @@ describe('a mistake in an app is reported with its position and a correction', (
   });
 
   it.each<[string, string, string]>([
-    ['a list', '- container_image: a:1\n', '1:1 the file must be a map of fields, not a list'],
+    [
+      'a list',
+      '- container_image: a:1\n',
+      '1:1 the file must be a map of fields, not a list; an app needs at least container_image, such as "container_image: nginx:1.27"',
+    ],
     [
       'no space after the only colon',
       'container_image:a:1\n',
@@ -172,6 +196,35 @@ describe('a mistake in an app is reported with its position and a correction', (
     ['an image alone', 'nginx:1.27\n', '1:1 the file must be a map of fields, not a string'],
   ])('a file that is not a map: %s', (_name, text, expected) => {
     expect(problemsOf(text)).toBe(expected);
+  });
+
+  it.each<[string, Kind, string, string]>([
+    [
+      'an app among the device groups',
+      'device_group',
+      'running: true\ncontainer_image: a:1\n',
+      '2:1 container_image is a field of apps, and this is the file of a device group; move it to apps/',
+    ],
+    [
+      'a device group among the apps',
+      'app',
+      'apps: [web]\n',
+      '1:1 apps is a field of device groups, and this is the file of an app; move it to device-groups/',
+    ],
+    [
+      'a Compose file',
+      'app',
+      'version: "3"\nservices:\n  web: {image: "nginx:1.27"}\nvolumes: {}\n',
+      '2:1 this is a file of Docker Compose; write each of its services as a file of its own, apps/NAME.yaml, with container_image for image',
+    ],
+    [
+      'an empty file',
+      'device_group',
+      '# later\n',
+      '1:1 the file is empty; a device group needs apps, such as "apps: [web]"',
+    ],
+  ])('a file of another kind is one mistake: %s', (_name, kind, text, expected) => {
+    expect(problemsOf(text, kind)).toBe(expected);
   });
 
   it.each<[string, string, string]>([

@@ -8,6 +8,9 @@ import { appOf, DEFAULTS } from '../support/fleet.ts';
 const LFS_POINTER =
   'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n';
 
+const EMPTY_APP =
+  'field-missing the file is empty; an app needs at least container_image, such as "container_image: nginx:1.27"';
+
 describe('parseObject', () => {
   it('fills in the given defaults for missing fields only', () => {
     const bytes = Buffer.from('container_image: a\nrunning: false\n');
@@ -60,15 +63,25 @@ describe('parseObject', () => {
       'container_image: @a',
       'yaml-syntax Plain value cannot start with reserved character @; put it in quotes',
     ],
-    ['an empty app', 'app', '', 'field-missing container_image is required'],
-    ['a file of comments', 'app', '# nothing yet\n', 'field-missing container_image is required'],
-    ['a file with only ---', 'device_group', '---\n', 'field-missing apps is required'],
-    ['null', 'app', 'null', 'field-missing container_image is required'],
+    ['an empty app', 'app', '', EMPTY_APP],
+    ['a file of comments', 'app', '# nothing yet\n', EMPTY_APP],
+    [
+      'a file with only ---',
+      'device_group',
+      '---\n',
+      'field-missing the file is empty; a device group needs apps, such as "apps: [web]"',
+    ],
+    ['null', 'app', 'null', EMPTY_APP],
     ['false', 'app', 'false', 'field-invalid the file must be a map of fields, not true or false'],
     ['zero', 'app', '0', 'field-invalid the file must be a map of fields, not a number'],
     ['an empty text in quotes', 'app', '""', 'field-invalid the file must be a map of fields, not a string'],
     ['a word', 'app', 'latest', 'field-invalid the file must be a map of fields, not a string'],
-    ['a list', 'device_group', '[a]', 'field-invalid the file must be a map of fields, not a list'],
+    [
+      'a list',
+      'device_group',
+      '[a]',
+      'field-invalid the file must be a map of fields, not a list; a device group needs apps, such as "apps: [web]"',
+    ],
     [
       'the record of the API',
       'device_group',

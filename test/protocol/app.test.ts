@@ -130,7 +130,10 @@ describe('reading an app', () => {
     ['containers_per: {cpu: .inf}', ['2:18 field-invalid containers_per.cpu must be a number above 0']],
     ['containers_per: {cpu: .nan}', ['2:18 field-invalid containers_per.cpu must be a number above 0']],
     ['containers_per: 2', ['2:1 field-invalid containers_per must be a map such as {server: 2}']],
-    ['env_vars: [A=1]', ['2:1 field-invalid env_vars must be a map, not a list']],
+    [
+      'env_vars: [A=1]',
+      ['2:1 field-invalid env_vars must be a map, not a list; write {NAME: "value"} in place of a list'],
+    ],
     [
       'env_vars:\n  A: 1',
       ['3:3 field-invalid env_vars.A must be a string, not a number; write it in quotes'],

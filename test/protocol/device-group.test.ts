@@ -22,7 +22,7 @@ describe('reading a device group', () => {
   });
 
   it.each<[string, string[]]>([
-    ['', ['1:1 field-missing apps is required']],
+    ['', ['1:1 field-missing the file is empty; a device group needs apps, such as "apps: [web]"']],
     ['apps:', ['1:1 field-invalid apps must be a list, not null (empty); for an empty one write []']],
     ['apps: web', ['1:1 field-invalid apps must be a list, not a string']],
     ['apps: {a: b}', ['1:1 field-invalid apps must be a list, not a map of fields']],
@@ -46,11 +46,15 @@ describe('reading a device group', () => {
     [
       'container_image: a',
       [
-        '1:1 field-missing apps is required',
-        '1:1 field-unknown container_image is not a known field; known fields are apps',
+        '1:1 field-unknown container_image is a field of apps, and this is the file of a device group; move it to apps/',
       ],
     ],
-    ['- a', ['1:1 field-invalid the file must be a map of fields, not a list']],
+    [
+      '- a',
+      [
+        '1:1 field-invalid the file must be a map of fields, not a list; a device group needs apps, such as "apps: [web]"',
+      ],
+    ],
   ])('refuses %j', (text, problems) => {
     const parsed = read(text);
     const found = parsed.ok ? [] : parsed.problems;

@@ -51,6 +51,33 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Limits the chain of causes: the error of a package could be among its own causes. */
+const MAX_CAUSES = 10;
+
+/** Returns the messages of an error's causes, without those that a message before them contains. */
+export function causesOf(error: unknown): string[] {
+  const messages = [messageOf(error)];
+  let cause = error instanceof Error ? error.cause : null;
+  for (let depth = 0; cause instanceof Error && depth < MAX_CAUSES; depth++) {
+    const { message } = cause;
+    if (!messages.some((before) => before.includes(message))) messages.push(message);
+    ({ cause } = cause);
+  }
+  return messages.slice(1);
+}
+
+/**
+ * Returns what a log says of a failure: the reason and its causes in words; for a bug also the error with its stack. What
+ * fails outside of this program (origin, a disk, the store) is expected to, and its stack tells nobody anything.
+ */
+export function factsOfFailure(error: unknown): Record<string, unknown> {
+  const kind = kindOf(error);
+  const reason = messageOf(error);
+  if (kind === 'internal') return { kind, reason, err: error };
+  const causes = causesOf(error);
+  return causes.length === 0 ? { kind, reason } : { kind, reason, cause: causes.join(': ') };
+}
+
 /** The message of an error that only means that the manager is stopping; nobody has to act on it. */
 export const SHUTTING_DOWN = 'the manager is shutting down';
 

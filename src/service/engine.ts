@@ -53,7 +53,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const { source, store, idReader, lease, defaults, logger, metrics, faults, clock, onProgress } = parts;
   const { reader, publisher, record } = source;
   const { now } = clock;
-  const onStatus = recordListener(metrics, logger);
+  const onStatus = recordListener(metrics, logger, now);
   const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, onStatus });
   const cache = openInfoCache(config, parts);
   const info = recordedInfo(recorder, cache);
@@ -71,7 +71,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     onApplied: (keys) => info.invalidate(keys),
     // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
     onSeeded: (isServed) => (isServed ? info : cache).invalidate(null),
-    onPass: passListener(recorder, metrics, logger),
+    onPass: passListener(recorder, metrics, createPassLog(logger, now)),
   });
   // In milliseconds; twice the limit, for a fetch and a push.
   const waitLimit = 2 * config.GIT_TIMEOUT * 1000;
@@ -89,8 +89,12 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   return { reconciler, recorder, writer, info, waitLimit };
 }
 
-function recordListener(metrics: ServiceMetrics, logger: Logger): RecorderDependencies['onStatus'] {
-  const log = createRecordLog(logger);
+function recordListener(
+  metrics: ServiceMetrics,
+  logger: Logger,
+  now: () => number,
+): RecorderDependencies['onStatus'] {
+  const log = createRecordLog(logger, now);
   return (status, error) => {
     log(status, error);
     metrics.setRecordStatus(status);
@@ -125,9 +129,8 @@ function recordedInfo(recorder: Recorder, cache: InfoCache): InfoCache {
 function passListener(
   recorder: Recorder,
   metrics: ServiceMetrics,
-  logger: Logger,
+  log: ReturnType<typeof createPassLog>,
 ): ReconcilerDependencies['onPass'] {
-  const log = createPassLog(logger);
   return async (outcome, status) => {
     await log(outcome, status);
     metrics.countPass(outcome, status);

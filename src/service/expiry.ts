@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
-import { messageOf } from '../errors.ts';
 import type { ReportStore } from '../store/store.ts';
+import { createFailureLog } from './observability/failure-log.ts';
 
 /** The limits of the time between two sweeps, in milliseconds. */
 const SHORTEST_INTERVAL = 1000;
 const LONGEST_INTERVAL = 60_000;
+
+const TEXTS = { failing: 'reports could not be expired', working: 'reports are expired again' };
 
 /**
  * Deletes reports that are older than `lifetime` milliseconds, at once and then every tenth of that time, but at most
@@ -17,17 +19,10 @@ export function startReportExpiry(
   now: () => number,
   logger: Logger,
 ): () => void {
-  let lastReason: string | null = null;
+  const sweeps = createFailureLog(logger, now, TEXTS, 'warn');
   let isSweeping = false;
   let isStopped = false;
 
-  const logFailure = (error: unknown): void => {
-    // The store was closed during the sweep.
-    if (isStopped) return;
-    const reason = messageOf(error);
-    if (reason !== lastReason) logger.warn({ reason, err: error }, 'reports could not be expired');
-    lastReason = reason;
-  };
   const sweep = async (): Promise<void> => {
     // A sweep of millions of reports outlasts the interval, and other writes wait for every sweep that runs.
     if (isSweeping) return;
@@ -35,10 +30,10 @@ export function startReportExpiry(
     try {
       const count = await store.expireReports(now() - lifetime);
       if (count > 0) logger.debug({ count }, 'reports expired');
-      if (lastReason !== null) logger.info({ after: lastReason }, 'reports are expired again');
-      lastReason = null;
+      sweeps.succeeded();
     } catch (error) {
-      logFailure(error);
+      // Otherwise the store was closed during the sweep.
+      if (!isStopped) sweeps.failed(error);
     } finally {
       isSweeping = false;
     }

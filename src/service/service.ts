@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { createFaults } from '../faults.ts';
@@ -46,6 +47,9 @@ export interface Service {
   /** Finishes requests in flight, ends the running pass, and closes the store. */
   close(): Promise<void>;
 }
+
+/** Milliseconds from the start of listening within which a generated password is shown. */
+const PASSWORD_DELAY = 5000;
 
 const NOT_RECORDED =
   'the last ids were not recorded in time; the next start records them, and if the store is lost before that, containers restart';
@@ -103,13 +107,16 @@ async function serveFrom(
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
-  await keepPassword();
   await recordAddress(address);
   logger.info(
     { version: PRODUCT_VERSION, address, desiredState: desiredStatePath(config), data },
     'listening',
   );
-  await startReconciling(engine.reconciler, source, environment.stopping);
+  const reconciling = startReconciling(engine.reconciler, source, environment.stopping);
+  // Lines of the log would move the password out of sight. If the first pass takes long, it is shown without waiting.
+  await atMost(PASSWORD_DELAY, reconciling);
+  await keepPassword();
+  await reconciling;
   // An upgrade in place replaces the files of the running program, so everything is loaded by now.
   await metrics.load();
   logger.debug('everything is loaded');
@@ -122,6 +129,13 @@ async function serveFrom(
     stop.cancel();
   };
   return { address, close };
+}
+
+/** Resolves when the work is done, or after this many milliseconds. */
+async function atMost(limit: number, work: Promise<void>): Promise<void> {
+  const done = new AbortController();
+  const timeOut = wait(limit, undefined, { signal: done.signal }).catch(() => undefined);
+  await Promise.race([work, timeOut]).finally(() => done.abort());
 }
 
 interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder'> {

@@ -38,7 +38,7 @@ describe('startReportExpiry', () => {
     stop();
   });
 
-  it('logs each reason of a failure once, and the end of the failures', async () => {
+  it('logs a failure in full, then once a minute, another reason, and the end of the failures', async () => {
     useFakeIntervals();
     const store = await emptyStore();
     const lines: Record<string, unknown>[] = [];
@@ -59,14 +59,18 @@ describe('startReportExpiry', () => {
       },
     });
     const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
-    const stop = startReportExpiry(failing, 600_000, Date.now, logger);
+    let now = Date.now();
+    const stop = startReportExpiry(failing, 600_000, () => now, logger);
+    await expect.poll(() => lines.length).toBe(1);
     for (let minute = 1; minute < failures.length; minute++) {
+      now += 60_000;
       await vi.advanceTimersByTimeAsync(60_000);
       await expect.poll(() => sweeps).toBe(minute + 1);
     }
-    await expect.poll(() => lines.length).toBe(4);
+    await expect.poll(() => lines.length).toBe(5);
     expect(lines).toMatchObject([
-      { level: 40, msg: 'reports could not be expired', reason: 'the disk is full' },
+      { level: 40, msg: 'reports could not be expired', reason: 'the disk is full', kind: 'unavailable' },
+      { level: 40, msg: 'reports could not be expired', reason: 'the disk is full', failures: 1 },
       { level: 40, msg: 'reports could not be expired', reason: 'the disk is gone' },
       { level: 30, msg: 'reports are expired again', after: 'the disk is gone' },
       { level: 40, msg: 'reports could not be expired', reason: 'the disk is full' },

@@ -30,8 +30,8 @@ export interface AdminOptions {
 export interface Administrator {
   account: Account;
   /**
-   * Saves the hash of a generated password, and shows the password. Call it once the manager is certain to serve. Does
-   * nothing if no password was generated.
+   * Saves the hash of a generated password, and shows the password. Call it once the manager serves; if it ends before,
+   * the next start generates another. Does nothing if no password was generated.
    */
   keepPassword(): Promise<void>;
 }

@@ -22,6 +22,8 @@ interface AdvanceContext extends PassDependencies {
 export interface Advance {
   steps: readonly Step[];
   ids: readonly AssignedId[];
+  /** Whether no revision was applied before. */
+  isFirst: boolean;
   /** The revision that was applied before, if the new one does not descend from it; otherwise null. */
   rewrittenFrom: string | null;
 }
@@ -29,7 +31,7 @@ export interface Advance {
 /** A loop over this many steps takes a few milliseconds. */
 const MANY = 500;
 
-const NOTHING: Advance = { steps: [], ids: [], rewrittenFrom: null };
+const NOTHING: Advance = { steps: [], ids: [], isFirst: false, rewrittenFrom: null };
 
 /**
  * Plans the pending objects and applies the plan. The memory is updated after the store has taken the batch. Rejects as
@@ -79,7 +81,7 @@ async function applyPlan(
   await forEachYielding(steps, (step) => memory.applied.applySteps([step]));
   memory.pending.clear();
   await forEachYielding([...steps, ...origins], (change) => setOrigin(memory, change));
-  return { steps, ids, rewrittenFrom: isRewritten ? before : null };
+  return { steps, ids, isFirst: before === null, rewrittenFrom: isRewritten ? before : null };
 }
 
 async function errorsOf(desired: DesiredState, memory: Memory): Promise<Problem[]> {

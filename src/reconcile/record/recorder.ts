@@ -25,7 +25,10 @@ export interface RecordStatus {
 export interface RecorderDependencies extends RecordDependencies {
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /** Called when a problem begins, changes or ends, and when a damaged section was replaced; `error` is for the log. */
+  /**
+   * Called after each attempt that did not record the ids, when that ends, and when a damaged section was replaced; `error`
+   * is for the log.
+   */
   onStatus(status: RecordStatus, error?: unknown): void;
 }
 
@@ -127,7 +130,7 @@ function problemOf(message: string, before: RecordStatus, now: number): RecordSt
 }
 
 function isReportable(before: RecordStatus, after: RecordStatus): boolean {
-  return before.problem?.message !== after.problem?.message || before.replaced !== after.replaced;
+  return after.problem !== null || before.problem !== null || before.replaced !== after.replaced;
 }
 
 /** Two timers, of which the earlier one counts: `touch` restarts `delayTimer`, and starts `longestTimer` if it is not running. */

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
+import { causesOf } from '../../errors.ts';
 import { printable } from '../../plan/printable.ts';
 import { SECRET_SETTINGS } from '../../settings.ts';
 
@@ -46,20 +47,11 @@ export async function createLogger(
   return pino(options, { write });
 }
 
-/** Limits the chain of causes: the error of a package could be among its own causes. */
-const MAX_CAUSES = 10;
-
-/** Serializes an error; its message is followed by those of its causes, without a message that is already contained. */
+/** Serializes an error; its message is followed by those of its causes. */
 function serializeError(error: unknown): unknown {
   const serialized = pino.stdSerializers.err(error as Error);
   if (!(error instanceof Error)) return serialized;
-  let message = error.message;
-  let { cause } = error;
-  for (let depth = 0; cause instanceof Error && depth < MAX_CAUSES; depth++) {
-    if (!message.includes(cause.message)) message += `: ${cause.message}`;
-    ({ cause } = cause);
-  }
-  return Object.assign(serialized, { message });
+  return Object.assign(serialized, { message: [error.message, ...causesOf(error)].join(': ') });
 }
 
 const JSON_ESCAPE = /\\(?:u[0-9a-f]{4}|.)/g;

@@ -1,14 +1,18 @@
 import type { Logger } from 'pino';
 import { forEachYielding } from '../../async/pace.ts';
-import { isShutdownError } from '../../errors.ts';
+import { HoldfastError, isShutdownError } from '../../errors.ts';
 import { summarizeStep } from '../../plan/describe.ts';
 import { keyOf } from '../../protocol/name.ts';
 import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
 import type { Seeding } from '../../reconcile/seeding/seed.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
+import { createFailureLog } from './failure-log.ts';
 
-/** How many changes of one pass are logged one by one; more would bury everything else. */
-const MAX_LINES = 50;
+/**
+ * How many changes of one pass are logged one by one; more would bury everything else. Those of a first pass are the whole
+ * fleet.
+ */
+const MAX_LINES = { first: 1, later: 50 };
 
 /** What each cause of seeding means for ids. */
 const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
@@ -23,28 +27,30 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
 };
 
 /**
- * Creates the log of passes: a line for each changed object, and for each problem and each failure when it first occurs
- * and when it is over. The returned function yields to other work between problems.
+ * Creates the log of passes: a line for each changed object, and for each problem when it first occurs and when it is
+ * over; failures once a minute while they last. The returned function yields to other work between problems. `now` returns
+ * Unix milliseconds.
  */
-export function createPassLog(logger: Logger): (outcome: PassOutcome, status: Status) => Promise<void> {
+export function createPassLog(
+  logger: Logger,
+  now: () => number,
+): (outcome: PassOutcome, status: Status) => Promise<void> {
   const logProblems = createProblemLog(logger);
-  const logOrigin = createOriginLog(logger);
-  let lastError: string | null = null;
+  const logOrigin = createOriginLog(logger, now);
+  const passes = createFailureLog(logger, now, {
+    failing: 'pass failed',
+    working: 'reconciling works again',
+  });
 
   return async (outcome, status) => {
     await logProblems(status.problems);
     logOrigin(status);
     if (outcome.ok) {
-      if (lastError !== null) logger.info({ after: lastError }, 'reconciling works again');
-      lastError = null;
-      logReport(logger, outcome.report);
-      return;
+      passes.succeeded();
+      await logReport(logger, outcome.report);
+    } else if (!isShutdownError(outcome.error)) {
+      passes.failed(outcome.error, standing(status.error));
     }
-    if (isShutdownError(outcome.error)) return;
-    const { kind, message, cause } = outcome.error;
-    if (message !== lastError)
-      logger.error({ kind, reason: message, err: cause, retryAt: retryTime(status.error) }, 'pass failed');
-    lastError = message;
   };
 }
 
@@ -75,24 +81,30 @@ function createProblemLog(logger: Logger): (problems: Status['problems']) => Pro
   };
 }
 
-/** Returns the time of the next try in ISO 8601, as all times in the log; null if that waits for a new commit. */
-function retryTime(error: PassError | null): string | null {
-  return error?.retryAt == null ? null : new Date(error.retryAt).toISOString();
+/** Returns since when something fails and when it is tried again, in ISO 8601, as all times in the log. */
+function standing(error: PassError | null): Record<string, string | null> {
+  if (error === null) return {};
+  const { since, retryAt } = error;
+  // Without a time, the next try waits for a new commit.
+  return { since: isoTime(since), retryAt: retryAt === null ? null : isoTime(retryAt) };
+}
+
+function isoTime(time: number): string {
+  return new Date(time).toISOString();
 }
 
 /** Logs when origin stops working and when it works again, and which of several managers polls it. */
-function createOriginLog(logger: Logger): (status: Status) => void {
-  let lastMessage: string | null = null;
+function createOriginLog(logger: Logger, now: () => number): (status: Status) => void {
+  const fetches = createFailureLog(logger, now, {
+    failing: 'origin cannot be used',
+    working: 'origin works again',
+  });
   let lastHolder: string | null = null;
 
   const logError = ({ origin }: Status): void => {
-    const message = origin?.error?.message ?? null;
-    const after = lastMessage;
-    if (message === after) return;
-    lastMessage = message;
-    const details = { reason: message, err: origin?.cause, retryAt: retryTime(origin?.error ?? null) };
-    if (message === null) logger.info({ after }, 'origin works again');
-    else logger.error(details, 'origin cannot be used');
+    const error = origin?.error ?? null;
+    if (error === null) fetches.succeeded();
+    else fetches.failed(new HoldfastError(error.kind, error.message, {}, origin?.cause), standing(error));
   };
 
   const logHolder = ({ polling }: Status): void => {
@@ -108,27 +120,31 @@ function createOriginLog(logger: Logger): (status: Status) => void {
   };
 }
 
-function logReport(logger: Logger, report: PassReport): void {
-  const { head, steps, ids, seeding, rewrittenFrom, changedElsewhere } = report;
+async function logReport(logger: Logger, report: PassReport): Promise<void> {
+  const { head, steps, seeding, rewrittenFrom, changedElsewhere } = report;
   const { revision } = head;
   if (changedElsewhere.length > 0)
     logger.info({ revision }, 'another manager has changed the store; following it');
   if (seeding !== null && (seeding.names > 0 || seeding.record !== 'none')) {
     // If there is a record, there was a store before this one, and it is lost.
     const isExpected = seeding.cause === 'no-counters' && seeding.record === 'none';
-    logger[isExpected ? 'info' : 'warn']({ ...seeding }, SEEDED[seeding.cause]);
+    logger[isExpected ? 'debug' : 'warn']({ ...seeding }, SEEDED[seeding.cause]);
   }
   if (rewrittenFrom !== null) logger.warn({ from: rewrittenFrom, revision }, 'history was rewritten');
   if (steps.length === 0) return;
-  // Ids are in the order of the steps, and a step has at most one: so the ids of the first steps are among the first
-  // ids.
-  const newIds = new Map(ids.slice(0, MAX_LINES).map(({ kind, name, id }) => [keyOf(kind, name), id]));
-  for (const step of steps.slice(0, MAX_LINES)) {
-    const id = newIds.get(keyOf(step.kind, step.name));
-    logger.info(
-      { kind: step.kind, name: step.name, id, file: step.origin?.path, revision },
-      summarizeStep(step),
-    );
-  }
+  await logSteps(logger, report);
   logger.info({ changes: steps.length, revision }, 'applied');
+}
+
+/** Logs each change; if they are many, only their number, unless the log is verbose. */
+async function logSteps(logger: Logger, { head, steps, ids, isFirst }: PassReport): Promise<void> {
+  const level = steps.length > MAX_LINES[isFirst ? 'first' : 'later'] ? 'debug' : 'info';
+  if (!logger.isLevelEnabled(level))
+    return logger.info(`${steps.length} objects applied; LOG_LEVEL=debug lists them`);
+  const newIds = new Map(ids.map(({ kind, name, id }) => [keyOf(kind, name), id]));
+  await forEachYielding(steps, (step) => {
+    const { kind, name, origin } = step;
+    const id = newIds.get(keyOf(kind, name));
+    logger[level]({ kind, name, id, file: origin?.path, revision: head.revision }, summarizeStep(step));
+  });
 }

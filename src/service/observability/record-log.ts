@@ -1,16 +1,26 @@
 import type { Logger } from 'pino';
+import { HoldfastError } from '../../errors.ts';
 import type { RecordStatus } from '../../reconcile/record/recorder.ts';
+import { createFailureLog } from './failure-log.ts';
 
-/** Logs when the recording of ids begins to fail, fails for another reason, or works again. */
-export function createRecordLog(logger: Logger): (status: RecordStatus, error?: unknown) => void {
-  let last: RecordStatus = { recorded: null, problem: null, replaced: null };
-  return (status, error) => {
-    const { problem, replaced } = status;
-    if (problem !== null && problem.message !== last.problem?.message)
-      logger.error({ reason: problem.message, err: error }, 'ids are not recorded');
-    if (problem === null && last.problem !== null) logger.info('ids are recorded again');
-    if (replaced !== null && replaced !== last.replaced)
+/**
+ * Logs when the recording of ids begins to fail, once a minute while it does, and when it works again. `now` returns Unix
+ * milliseconds.
+ */
+export function createRecordLog(
+  logger: Logger,
+  now: () => number,
+): (status: RecordStatus, error?: unknown) => void {
+  const writes = createFailureLog(logger, now, {
+    failing: 'ids are not recorded',
+    working: 'ids are recorded again',
+  });
+  let lastReplaced: RecordStatus['replaced'] = null;
+  return ({ problem, replaced }, error) => {
+    if (problem === null) writes.succeeded();
+    else writes.failed(error ?? new HoldfastError('unavailable', problem.message));
+    if (replaced !== null && replaced !== lastReplaced)
       logger.warn({ reason: replaced.message }, 'the record of ids could not be read and was rewritten');
-    last = status;
+    lastReplaced = replaced;
   };
 }

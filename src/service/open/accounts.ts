@@ -37,11 +37,19 @@ export async function openAuthenticator(
     password: config.BASIC_AUTH_PASSWORD,
     email: config.BASIC_AUTH_EMAIL,
     file: `${data}/admin.json`,
-    announce: (user, password) =>
-      announce(`\nThis is shown once. Sign in as "${user}" with the password ${password}\n\n`),
+    announce: (user, password) => announce(passwordNotice(user, password)),
   });
   const accounts = [account, ...deviceAccount(config, account)];
   return { authenticator: createAuthenticator(accounts, clock.elapsed), keepPassword };
+}
+
+/** Returns the notice in a frame, with an empty line around it. */
+function passwordNotice(user: string, password: string): string {
+  const title = " This is shown once: the administrator's password ";
+  const line = `  Sign in as "${user}" with the password ${password}  `;
+  const { length: width } = line;
+  const top = title.padStart((width + title.length) / 2, '-').padEnd(width, '-');
+  return ['', `+${top}+`, `|${line}|`, `+${'-'.repeat(width)}+`, '', ''].join('\n');
 }
 
 /** Returns the account that all devices share, if one is configured. */

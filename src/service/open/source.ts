@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { posix, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { messageOf } from '../../errors.ts';
+import { factsOfFailure } from '../../errors.ts';
 import type { Faults } from '../../faults.ts';
 import type { Config } from '../../settings.ts';
 import { type CheckoutSource, openCheckout } from '../../source/git/checkout.ts';
@@ -87,7 +87,7 @@ async function recoverCheckout(source: CheckoutSource, logger: Logger): Promise<
     const undone = await source.recover();
     if (undone !== null) logger.warn(undone, UNDONE);
   } catch (error) {
-    logger.error({ reason: messageOf(error), err: error }, 'an unfinished write is still in the work tree');
+    logger.error(factsOfFailure(error), 'an unfinished write is still in the work tree');
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import { HoldfastError } from '../../errors.ts';
+import { factsOfFailure, HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Config } from '../../settings.ts';
 import type { MongoStore } from '../../store/mongo/open.ts';
@@ -93,9 +93,9 @@ async function openShared(
       logger.info({ ...server, database }, 'connected to the store');
       for (const warning of warnings) logger.warn(warning);
     },
-    onUnavailable: ({ message, cause }) => {
+    onUnavailable: (error) => {
       logger.error(
-        { reason: message, err: cause },
+        factsOfFailure(error),
         'the store cannot be reached; the manager keeps trying, and devices get 503 until then',
       );
     },

@@ -73,7 +73,7 @@ describe('the write of the record when the manager stops', () => {
   });
 });
 
-it('a lasting problem is reported once, with the time of its start, and so is its end', async () => {
+it('a lasting problem is reported at each failure, with the time of its start, and its end once', async () => {
   const { recorder, statuses } = await setUp(2);
   await recorder.flush();
   const { problem } = recorder.status();
@@ -84,7 +84,7 @@ it('a lasting problem is reported once, with the time of its start, and so is it
   expect(recorded).toMatchObject({ idSequence: expect.any(Number), at: expect.any(Number) });
   await recorder.flush();
   expect(recorder.status().recorded).toEqual(recorded);
-  expect(statuses.map((status) => status.problem)).toEqual([problem, null]);
+  expect(statuses.map((status) => status.problem)).toEqual([problem, problem, null]);
   expect(problem?.message).toBe('git was ended');
   await recorder.close();
 });

@@ -21,16 +21,19 @@ function passOf(before: Files, after: Files): PassOutcome {
     .map(({ kind, name }, index) => ({ kind, name, id: index + 7 }));
   const head = { branch: 'refs/heads/main', revision: REVISION };
   const report = { head, steps, ids, seeding: null, recordVersion: null, changedElsewhere: [] };
-  return { ok: true, report: { ...report, rewrittenFrom: null } };
+  const isFirst = Object.keys(before).length === 0;
+  return { ok: true, report: { ...report, isFirst, rewrittenFrom: null } };
 }
 
 /** A log of passes; `log` returns the lines that one outcome adds. */
-function passLog() {
+function passLog(level = 'trace') {
   const lines: Line[] = [];
-  const logger = pino({ level: 'trace', base: null }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const logPass = createPassLog(logger);
+  const logger = pino({ level, base: null }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const clock = { now: 1_000_000 };
+  const logPass = createPassLog(logger, () => clock.now);
   return {
     lines,
+    clock,
     log: async (outcome: PassOutcome, status: Partial<Status> = {}): Promise<Line[]> => {
       await logPass(outcome, { ...STARTING, ...status });
       return lines.splice(0);
@@ -43,6 +46,12 @@ const FLEET: Files = {
   'apps/cron.yaml': 'container_image: cron:1\n',
   'device-groups/edge.yaml': 'apps: [web]\n',
 };
+
+/** So many apps. */
+function fleetOf(count: number): Files {
+  const apps = Array.from({ length: count }, (_, index) => [`apps/a${index}.yaml`, 'container_image: a\n']);
+  return Object.fromEntries(apps);
+}
 
 describe('createPassLog', () => {
   it('logs what changed in each object, with its file, revision and id, but without values', async () => {
@@ -77,13 +86,27 @@ describe('createPassLog', () => {
     expect(await log(failed)).toEqual([]);
   });
 
-  it('logs at most fifty objects of a pass one by one', async () => {
-    const many = Object.fromEntries(
-      Array.from({ length: 60 }, (_, index) => [`apps/a${index}.yaml`, 'container_image: a\n']),
-    );
-    const lines = await passLog().log(passOf({}, many));
-    expect(lines).toHaveLength(51);
-    expect(lines.at(-1)).toMatchObject({ msg: 'applied', changes: 60 });
+  it.each([
+    ['of a first pass', {}, FLEET, 3],
+    ['of more than fifty', FLEET, fleetOf(60), 63],
+  ])(
+    'logs only the number of changes %s, and lists them at level debug',
+    async (_, before, after, changes) => {
+      const pass = passOf(before, after);
+      expect(await passLog('info').log(pass)).toMatchObject([
+        { level: 30, msg: `${changes} objects applied; LOG_LEVEL=debug lists them` },
+        { level: 30, msg: 'applied', changes },
+      ]);
+      const lines = await passLog('debug').log(pass);
+      expect(lines.map(({ level }) => level)).toEqual([...Array(changes).fill(20), 30]);
+    },
+  );
+
+  it.each([
+    ['fifty changes', FLEET, { ...FLEET, ...fleetOf(50) }, 51],
+    ['the one object of a first pass', {}, fleetOf(1), 2],
+  ])('logs each of %s at level info', async (_, before, after, count) => {
+    expect(await passLog('info').log(passOf(before, after))).toHaveLength(count);
   });
 
   it('logs a problem once, its end once, and the problem again if it returns', async () => {
@@ -113,23 +136,45 @@ describe('createPassLog', () => {
     expect(await yieldsDuring(() => log(passOf(FLEET, FLEET), { problems: [] }))).toBeGreaterThan(100);
   });
 
-  it('logs a failure once, one with another reason, and the end of the failures', async () => {
-    const { log } = passLog();
+  it('logs a failure in full, then once a minute while it lasts, one with another reason, and the end', async () => {
+    const { log, clock } = passLog();
     const failed = (message: string): PassOutcome => ({
       ok: false,
-      error: new HoldfastError('unavailable', message),
+      error: new HoldfastError('unavailable', message, {}, new Error(`${message}: disk quota`)),
     });
     expect(await log(failed('the disk is full'))).toMatchObject([
-      { msg: 'pass failed', reason: 'the disk is full' },
+      { msg: 'pass failed', reason: 'the disk is full', cause: 'the disk is full: disk quota', level: 50 },
     ]);
     expect(await log(failed('the disk is full'))).toEqual([]);
     expect(await log(failed('the disk is gone'))).toMatchObject([
       { reason: 'the disk is gone', kind: 'unavailable' },
     ]);
+    clock.now += 59_999;
+    expect(await log(failed('the disk is full'))).toEqual([]);
+    clock.now += 1;
+    expect(await log(failed('the disk is full'))).toEqual([
+      { level: 50, time: expect.any(Number), reason: 'the disk is full', failures: 3, msg: 'pass failed' },
+    ]);
     expect(await log(passOf(FLEET, FLEET))).toMatchObject([
-      { msg: 'reconciling works again', after: 'the disk is gone' },
+      { msg: 'reconciling works again', after: 'the disk is full' },
     ]);
     expect(await log(passOf(FLEET, FLEET))).toEqual([]);
+    expect(await log(failed('the disk is full'))).toMatchObject([{ cause: 'the disk is full: disk quota' }]);
+  });
+
+  it('logs the stack of a bug, and none of a failure outside of the program', async () => {
+    const cause = new TypeError('x is undefined');
+    for (const [kind, hasStack] of [
+      ['internal', true],
+      ['unavailable', false],
+      ['conflict', false],
+      ['refused', false],
+    ] as const) {
+      const error = new HoldfastError(kind, 'failed', {}, cause);
+      const [line] = await passLog().log({ ok: false, error });
+      expect(JSON.stringify(line).includes('pass-log.test.ts'), kind).toBe(hasStack);
+      expect(JSON.stringify(line), kind).toContain('x is undefined');
+    }
   });
 
   it('logs the time of the next attempt in ISO format', async () => {
@@ -157,8 +202,8 @@ describe('createPassLog', () => {
     expect(lines).toMatchObject([{ level: 40, line: 1 }]);
   });
 
-  it('logs once that origin cannot be used, for which other reason, and that it works again', async () => {
-    const { log } = passLog();
+  it('logs that origin cannot be used, once a minute, for which other reason, and that it works again', async () => {
+    const { log, clock } = passLog();
     const unchanged = passOf(FLEET, FLEET);
     const away = (message: string): Partial<Status> => {
       const error = { kind: 'unavailable' as const, message, since: 0, failures: 1, retryAt: 1 };
@@ -169,6 +214,8 @@ describe('createPassLog', () => {
     expect(await log(unchanged, away('no route'))).toMatchObject([{ level: 50, reason: 'no route' }]);
     expect(await log(unchanged, away('no route'))).toEqual([]);
     expect(await log(unchanged, away('no key'))).toMatchObject([{ level: 50, reason: 'no key' }]);
+    clock.now += 60_000;
+    expect(await log(unchanged, away('no key'))).toMatchObject([{ reason: 'no key', failures: 1 }]);
     expect(await log(unchanged, works)).toMatchObject([
       { level: 30, msg: 'origin works again', after: 'no key' },
     ]);
@@ -214,7 +261,7 @@ describe('createPassLog', () => {
       report: { ...pass.report, seeding, rewrittenFrom: 'a'.repeat(40) },
     });
     expect(lines).toMatchObject([
-      { level: 30, ...seeding },
+      { level: 20, ...seeding },
       { from: 'a'.repeat(40), revision: REVISION },
     ]);
     const afterLoss = { ...pass.report, seeding: { ...seeding, record: 'used' as const } };

@@ -74,8 +74,18 @@ export function factsOfFailure(error: unknown): Record<string, unknown> {
   const kind = kindOf(error);
   const reason = messageOf(error);
   if (kind === 'internal') return { kind, reason, err: error };
-  const causes = causesOf(error);
-  return causes.length === 0 ? { kind, reason } : { kind, reason, cause: causes.join(': ') };
+  const cause = causesOf(error).join(': ');
+  const output = outputOf(error);
+  const isShown = output === null || cause.includes(output.trim());
+  return { kind, reason, ...(cause !== '' && { cause }), ...(isShown ? {} : { stderr: output }) };
+}
+
+/** Returns what the program that failed printed, if an error of the chain has that. */
+function outputOf(error: unknown): string | null {
+  for (let one = error, depth = 0; one instanceof Error && depth < MAX_CAUSES; one = one.cause, depth++) {
+    if ('stderr' in one && typeof one.stderr === 'string') return one.stderr;
+  }
+  return null;
 }
 
 /** The message of an error that only means that the manager is stopping; nobody has to act on it. */

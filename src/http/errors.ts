@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type ErrorKind, HoldfastError, messageOf } from '../errors.ts';
+import { createOccurrences } from '../async/occurrences.ts';
+import { type ErrorKind, factsOfFailure, HoldfastError, messageOf } from '../errors.ts';
 import { JSON_TYPE } from './json.ts';
 import { loggedUrl } from './refusal-log.ts';
 
@@ -7,6 +8,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** For the log: why the reply is 409, or 5xx to somebody without an account. Null for any other reply. */
     refusal: string | null;
+  }
+  interface FastifyInstance {
+    logFailure: LogFailure;
   }
 }
 
@@ -55,18 +59,18 @@ function internal(requestId: string): ErrorReply {
   return { status: 500, body: { error: 'internal error', request_id: requestId } };
 }
 
-/** Makes every error of a route a reply, and logs those with status 500 and above. */
-export function useErrorReplies(app: FastifyInstance): void {
+/** Makes every error of a route a reply, and logs those with status 500 and above. `now` returns Unix milliseconds. */
+export function useErrorReplies(app: FastifyInstance, now: () => number): void {
   app.decorateRequest('refusal', null);
+  app.decorate('logFailure', createRateLimitedLog(now, 'request failed'));
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
 }
 
 /** Sends the reply to an error. Logs the error if the status is 500 or above, unless it is a stranger who caused it. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body } = errorReply(error, request.id);
-  if (status >= 500 && !isStranger(request)) request.log.error({ err: error, status }, 'request failed');
-  if (status === STATUSES.conflict || (status >= 500 && isStranger(request)))
-    request.refusal = messageOf(error);
+  if (status >= 500 && !isStranger(request)) request.server.logFailure(error, request, status);
+  if (status >= 500 || status === STATUSES.conflict) request.refusal = messageOf(error);
   return sendBody(reply, status, body);
 }
 
@@ -91,7 +95,7 @@ export function plainTextErrorHandler(now: () => number): typeof sendError {
     const { status, body } = errorReply(error, request.id);
     if (status < 500) return sendError(error, request, reply);
     const isExpected = error instanceof HoldfastError && error.cause === undefined;
-    if (!isExpected && !isStranger(request)) log(error, request);
+    if (!isExpected && !isStranger(request)) log(error, request, status);
     return reply.code(503).type('text/plain; charset=utf-8').send(`${body['error']}\n`);
   };
 }
@@ -104,31 +108,24 @@ export function reportErrorHandler(now: () => number): typeof sendError {
   const log = createRateLimitedLog(now, 'reports are rejected');
   return (error, request, reply) => {
     const { status, body } = errorReply(error, request.id);
-    if (status >= 500 && !isStranger(request)) log(error, request);
+    if (status >= 500 && !isStranger(request)) log(error, request, status);
     return sendBody(reply, status, body);
   };
 }
 
-/** Milliseconds between two log lines about the same cause. */
-const LOG_INTERVAL = 60_000;
-const MAX_CAUSES = 100;
+/** Logs the error of a request; see `createRateLimitedLog`. */
+type LogFailure = (error: unknown, request: FastifyRequest, status: number) => void;
 
 /**
- * Returns a function that logs an error, but each cause only once per interval, with the number of requests that it has
- * failed since: one cause can fail the requests of thousands of devices.
+ * Returns a function that logs an error, but each cause only once a minute, with the number of requests that it has failed
+ * since: a full disk or an absent store can fail the requests of thousands of devices.
  */
-function createRateLimitedLog(
-  now: () => number,
-  message: string,
-): (error: unknown, request: FastifyRequest) => void {
-  const causes = new Map<string, { loggedAt: number; unlogged: number }>();
-  return (error, request) => {
+function createRateLimitedLog(now: () => number, message: string): LogFailure {
+  const occurrences = createOccurrences(now);
+  return (error, request, status) => {
     const cause = messageOf(error instanceof HoldfastError ? (error.cause ?? error) : error);
-    const { loggedAt, unlogged } = causes.get(cause) ?? { loggedAt: Number.NEGATIVE_INFINITY, unlogged: 0 };
-    if (causes.size >= MAX_CAUSES) causes.clear();
-    const isDue = Math.abs(now() - loggedAt) >= LOG_INTERVAL;
-    const facts = { err: error, url: loggedUrl(request), refused: unlogged + 1 };
-    if (isDue) request.log.error(facts, message);
-    causes.set(cause, isDue ? { loggedAt: now(), unlogged: 0 } : { loggedAt, unlogged: unlogged + 1 });
+    const refused = occurrences.count(cause);
+    if (refused === null) return;
+    request.log.error({ ...factsOfFailure(error), status, url: loggedUrl(request), refused }, message);
   };
 }

@@ -89,7 +89,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   // The schemas of replies are for the document. An object that was valid when it was applied is served as it is.
   app.setSerializerCompiler(() => JSON.stringify);
   useJsonBodies(app, bodyLimit);
-  useErrorReplies(app);
+  useErrorReplies(app, api.now);
   useProtocolRules(app);
   useHosts(app, servesHost);
   useGate(app, authenticator);

@@ -113,10 +113,7 @@ async function serveFrom(
     'listening',
   );
   const reconciling = startReconciling(engine.reconciler, source, environment.stopping);
-  // Lines of the log would move the password out of sight. If the first pass takes long, it is shown without waiting.
-  await atMost(PASSWORD_DELAY, reconciling);
-  await keepPassword();
-  await reconciling;
+  await keepAfter(reconciling, keepPassword);
   // An upgrade in place replaces the files of the running program, so everything is loaded by now.
   await metrics.load();
   logger.debug('everything is loaded');
@@ -131,11 +128,16 @@ async function serveFrom(
   return { address, close };
 }
 
-/** Resolves when the work is done, or after this many milliseconds. */
-async function atMost(limit: number, work: Promise<void>): Promise<void> {
+/**
+ * Waits for the first pass, and shows a generated password when it is over, since lines of the log would move it out of
+ * sight. If the pass takes long, the password is shown meanwhile.
+ */
+async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>): Promise<void> {
   const done = new AbortController();
-  const timeOut = wait(limit, undefined, { signal: done.signal }).catch(() => undefined);
-  await Promise.race([work, timeOut]).finally(() => done.abort());
+  const timeOut = wait(PASSWORD_DELAY, undefined, { signal: done.signal }).catch(() => undefined);
+  await Promise.race([pass, timeOut]).finally(() => done.abort());
+  await keepPassword();
+  await pass;
 }
 
 interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder'> {

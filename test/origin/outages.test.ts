@@ -247,3 +247,35 @@ describe('a branch at origin', () => {
     expect((await manager.get('/api/v2/apps')).body.apps).toHaveLength(2);
   });
 });
+
+describe('the log of writes that fail for one reason outside of the manager', () => {
+  it.each([
+    ['origin is away', (url: string) => rename(url, `${url}.away`)],
+    [
+      'a hook of origin refuses the push',
+      (url: string) =>
+        writeFile(join(url, 'hooks/pre-receive'), '#!/bin/sh\necho no; exit 1\n', { mode: 0o755 }),
+    ],
+  ])(
+    'has a line with the reason for each, and the causes once, without a stack: %s',
+    async (_, breakOrigin) => {
+      const origin = await testOrigin(SMALL_FLEET);
+      const manager = await startFollower(origin);
+      await breakOrigin(origin.url);
+      const statuses = new Set<number>();
+      for (let count = 0; count < 3; count++)
+        statuses.add((await manager.put(`${WEB}/update`, { container_image: `nginx:3.${count}` })).status);
+      const lines = (text: string) => manager.log.filter(({ msg }) => msg === text);
+      const [status = 0] = statuses;
+      expect(statuses).toEqual(new Set([status]));
+      await expect.poll(() => lines('request').length).toBe(3);
+      expect(lines('request')).toMatchObject(
+        Array(3).fill({ status, reason: expect.stringMatching(/origin|GIT_REMOTE/) }),
+      );
+      expect(lines('request failed')).toMatchObject(
+        status === 409 ? [] : [{ kind: 'unavailable', refused: 1 }],
+      );
+      expect(JSON.stringify(manager.log)).not.toContain('"stack"');
+    },
+  );
+});

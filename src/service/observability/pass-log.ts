@@ -128,7 +128,9 @@ async function logReport(logger: Logger, report: PassReport): Promise<void> {
   if (seeding !== null && (seeding.names > 0 || seeding.record !== 'none')) {
     // If there is a record, there was a store before this one, and it is lost.
     const isExpected = seeding.cause === 'no-counters' && seeding.record === 'none';
-    logger[isExpected ? 'debug' : 'warn']({ ...seeding }, SEEDED[seeding.cause]);
+    // At a first start, the status has the details.
+    if (isExpected) logger.info(SEEDED[seeding.cause]);
+    else logger.warn({ ...seeding }, SEEDED[seeding.cause]);
   }
   if (rewrittenFrom !== null) logger.warn({ from: rewrittenFrom, revision }, 'history was rewritten');
   if (steps.length === 0) return;

@@ -261,7 +261,7 @@ describe('createPassLog', () => {
       report: { ...pass.report, seeding, rewrittenFrom: 'a'.repeat(40) },
     });
     expect(lines).toMatchObject([
-      { level: 20, ...seeding },
+      { level: 30, msg: expect.stringContaining('above the floor') },
       { from: 'a'.repeat(40), revision: REVISION },
     ]);
     const afterLoss = { ...pass.report, seeding: { ...seeding, record: 'used' as const } };

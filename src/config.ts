@@ -167,9 +167,9 @@ function readSecret({ text: path, source }: Given, readFile: ReadFile): Given | 
   }
 }
 
-/** Masks the credentials in an address. */
+/** Masks the credentials in an address, which can also be in its query. */
 function withoutCredentials(text: string): string {
-  return text.replace(/^([a-z+]*:?\/\/)[^/]*@/i, '$1***@');
+  return text.replace(/^([a-z+]*:?\/\/)[^/]*@/i, '$1***@').replace(/^([a-z+]*:?\/\/[^?]*\?).*$/is, '$1***');
 }
 
 /** Checks the rules that concern more than one setting. */

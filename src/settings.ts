@@ -38,6 +38,10 @@ const Remote = z
   .refine(
     (text) => !/^https:\/\/[^/]*@/i.test(text) && !/^ssh:\/\/[^/@]*:[^/]*@/i.test(text),
     'must not contain credentials; put them in GIT_USERNAME and GIT_TOKEN',
+  )
+  .refine(
+    (text) => !/^(https|ssh):\/\/[^?]*\?/i.test(text),
+    'must not have a query ("?..."); put a token in GIT_TOKEN',
   );
 const MongoUri = z
   .string()

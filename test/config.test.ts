@@ -415,11 +415,21 @@ describe('parseConfig', () => {
     'https://hunter2@forge.example/fleet',
     'ssh://git:hunter2@forge.example/fleet',
     'http://robot:hunter2@forge.example/fleet',
+    'https://robot:hunter2@forge.example/fleet?private_token=hunter2',
   ])('never shows credentials in an address: %s', (GIT_REMOTE) => {
     const problems = problemsOf({ GIT_REMOTE });
     expect(problems).toEqual([expect.stringMatching(/^GIT_REMOTE must .*\*\*\*@forge\.example/)]);
     expect(problems[0]).not.toContain('hunter2');
   });
+
+  it.each(['https://forge.example/fleet?private_token=hunter2', 'ssh://forge.example/fleet?x=hunter2'])(
+    'refuses an address of a remote repository with a query, which can be a secret: %s',
+    (GIT_REMOTE) => {
+      expect(problemsOf({ GIT_REMOTE })).toEqual([
+        expect.stringMatching(/^GIT_REMOTE must not have a query .*forge\.example\/fleet\?\*\*\*"$/),
+      ]);
+    },
+  );
 
   it.each(['/srv/fleet', '../fleet', 'a/../../b', 'a\nb'])(
     'refuses %j as the folder in a remote repository',

@@ -13,6 +13,7 @@ import { refuseHost, type ServesHost, useHosts } from './access/hosts.ts';
 import type { Api } from './api.ts';
 import { sendError, useErrorReplies } from './errors.ts';
 import { useInfoShortcut } from './info/shortcut.ts';
+import { NO_SNIFFING } from './json.ts';
 import { useOpenApi } from './openapi/openapi.ts';
 import { answerClientError } from './protocol/client-error.ts';
 import { limitConnections } from './protocol/connections.ts';
@@ -47,6 +48,8 @@ export interface ServerOptions {
   /** The key that webhooks are signed with; null turns the webhook off. */
   webhookSecret: string | null;
   version: string;
+  /** Is told how many connections are open whenever one is opened or closed. */
+  onConnections(open: number): void;
 }
 
 /** Milliseconds. A slow client must not hold a connection forever. The first must be less than the second. */
@@ -54,6 +57,8 @@ const HEADERS_TIMEOUT = 20_000;
 const REQUEST_TIMEOUT = 30_000;
 /** Milliseconds after which a client that takes no byte of a reply is cut off. */
 const REPLY_TIMEOUT = 30_000;
+/** Milliseconds between two checks of these limits. Node's half a minute would more than double the first. */
+const CHECKING_INTERVAL = 1000;
 /** Milliseconds: longer than devices usually wait between two polls, so that their connections stay open. */
 const KEEP_ALIVE_TIMEOUT = 75_000;
 /** Milliseconds that a closing server waits for its clients; the process ends a few seconds later (`program.ts`). */
@@ -71,7 +76,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     loggerInstance: warningsOnly(logger),
     childLoggerFactory: (_parent, bindings, options) => logger.child(bindings, options),
     logController: new LogController({ disableRequestLogging: true }),
-    http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT,
+      connectionsCheckingInterval: CHECKING_INTERVAL,
+      requireHostHeader: false,
+    },
     requestTimeout: REQUEST_TIMEOUT,
     connectionTimeout: REPLY_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
@@ -102,7 +111,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   for (const routes of ROUTES) routes(app, api);
   await useWebhook(app, api, options.webhookSecret);
   useInfoShortcut(app, { ...options, logsRequests: () => VERBOSE_LEVELS.has(logger.level) });
-  limitConnections(app);
+  limitConnections(app, options.onConnections);
   return app;
 }
 
@@ -134,12 +143,12 @@ function warningsOnly(logger: FastifyBaseLogger): FastifyBaseLogger {
 }
 
 /**
- * Adds the request id to every reply. Adds the applied revision to replies about the fleet, including errors, if the
+ * Adds the request id to every reply, and a header for browsers. Adds the applied revision to replies about the fleet, including errors, if the
  * client has been authenticated.
  */
 function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
-    reply.header('x-request-id', request.id);
+    reply.header('x-request-id', request.id).header(...NO_SNIFFING);
     if (reply.hasHeader(REVISION_HEADER) || request.user === null) return;
     if (!CARRIES_REVISION.test(request.route ?? request.url)) return;
     withRevision(reply, reconciler.status().applied?.revision ?? null);
@@ -156,7 +165,7 @@ async function refuseUnroutable(
   reply: FastifyReply,
   { api, authenticator, servesHost }: Pick<ServerOptions, 'api' | 'authenticator' | 'servesHost'>,
 ): Promise<void> {
-  reply.header('x-request-id', request.id);
+  reply.header('x-request-id', request.id).header(...NO_SNIFFING);
   if (!servesHost(request.headers.host)) return void refuseHost(reply);
   const denial = await checkAccess(request, reply, authenticator).then(
     () => null,

@@ -42,9 +42,15 @@ const ContainersPer = z
   .refine((per) => Object.values(per).some((count) => count !== undefined), { error: PER_RULE })
   .meta({ id: 'ContainersPer', minProperties: 1 });
 
+/** YAML readers refuse long keys: the specification lets them from 1,024 characters on, and some names need escapes. */
+const MAX_ENV_NAME = 255;
+
 const EnvVars = z
   .record(
-    Text.regex(ENV_NAME, 'is not a valid variable name, which is not empty and contains no "="'),
+    Text.regex(ENV_NAME, 'is not a valid variable name, which is not empty and contains no "="').max(
+      MAX_ENV_NAME,
+      `has a name of more than ${MAX_ENV_NAME} characters`,
+    ),
     FreeText,
   )
   .meta({ id: 'EnvVars' });

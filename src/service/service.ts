@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { openFilesLimit } from '../disk/descriptors.ts';
 import { createFaults } from '../faults.ts';
 import { createDevices, type Devices } from '../fleet/devices.ts';
 import type { Authenticator } from '../http/access/authentication.ts';
@@ -18,6 +19,7 @@ import type { Clock } from './clock.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { startReportExpiry } from './expiry.ts';
 import { listen } from './listen.ts';
+import { createConnectionLog } from './observability/connection-log.ts';
 import { createMetrics, type ServiceMetrics } from './observability/metrics.ts';
 import { createProgressLog, type Draw } from './observability/progress.ts';
 import { openAuthenticator } from './open/accounts.ts';
@@ -222,6 +224,7 @@ interface ServerParts extends Engine {
 
 async function buildServer(config: Config, parts: ServerParts): Promise<FastifyInstance> {
   const { authenticator, logger, clock, ...api } = parts;
+  const logConnections = createConnectionLog(logger, openFilesLimit(), clock.now);
   return createServer({
     api: { ...api, now: clock.now },
     authenticator,
@@ -230,5 +233,9 @@ async function buildServer(config: Config, parts: ServerParts): Promise<FastifyI
     bodyLimit: config.BODY_LIMIT,
     webhookSecret: config.WEBHOOK_SECRET,
     version: PRODUCT_VERSION,
+    onConnections: (open) => {
+      api.metrics.setConnections(open);
+      logConnections(open);
+    },
   });
 }

@@ -213,10 +213,10 @@ describe('the document at /openapi.json', () => {
   });
 
   it.each([
-    ['POST', '/api/v2/prune', ['202', '401', '403', '413', '415', '421', '500', '503']],
+    ['POST', '/api/v2/prune', ['202', '400', '401', '403', '413', '415', '421', '500', '503']],
     ['POST', `${GROUP}/prune`, ['202', '400', '401', '403', '412', '413', '415', '421', '500', '503']],
     ['POST', '/api/v2/reports', ['200', '400', '401', '403', '413', '415', '421', '500', '503']],
-    ['POST', '/api/v2/reconcile', ['200', '401', '403', '413', '415', '421', '500', '503']],
+    ['POST', '/api/v2/reconcile', ['200', '400', '401', '403', '413', '415', '421', '500', '503']],
   ])('lists every possible status: %s %s', async (method, path, statuses) => {
     const responses = Object.keys((await operation(method, path))?.responses ?? {});
     expect(responses.sort()).toEqual([...statuses, ...PROTOCOL_STATUSES].sort());

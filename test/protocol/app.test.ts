@@ -41,6 +41,7 @@ describe('reading an app', () => {
     ['containers_per: {cpu: 0.5}', { containers_per: { cpu: 0.5 } }],
     ['containers_per: {cpu: 2}', { containers_per: { cpu: 2 } }],
     ['env_vars: {}', { env_vars: {} }],
+    [`env_vars: {${'A'.repeat(255)}: c}`, { env_vars: { ['A'.repeat(255)]: 'c' } }],
     [
       'env_vars: {A: "1", b.c-d: "", "with space": " x "}',
       { env_vars: { A: '1', 'b.c-d': '', 'with space': ' x ' } },
@@ -156,6 +157,10 @@ describe('reading an app', () => {
     [
       'env_vars: {"": c}',
       ['2:12 field-invalid env_vars. is not a valid variable name, which is not empty and contains no "="'],
+    ],
+    [
+      `env_vars: {${'A'.repeat(256)}: c}`,
+      [`2:12 field-invalid env_vars.${'A'.repeat(256)} has a name of more than 255 characters`],
     ],
     ['env_vars: {"\\ud800": c}', [`2:12 field-invalid env_vars.\ud800 ${TEXT_RULE}`]],
     ['env_vars: {A: "\\udc00"}', [`2:12 field-invalid env_vars.A ${TEXT_RULE}`]],

@@ -5,7 +5,7 @@ import type { Authenticator } from '../access/authentication.ts';
 import type { ServesHost } from '../access/hosts.ts';
 import type { Api } from '../api.ts';
 import { matchesIfNoneMatch } from '../conditions.ts';
-import { JSON_TYPE } from '../json.ts';
+import { JSON_TYPE, NO_SNIFFING } from '../json.ts';
 import { interceptRequests } from '../protocol/connections.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
@@ -85,6 +85,8 @@ function reply(
       entry.etag,
       'x-request-id',
       requestId,
+      NO_SNIFFING[0],
+      NO_SNIFFING[1],
     ];
     response.writeHead(304, head).end();
     return 304;
@@ -100,6 +102,8 @@ function reply(
     JSON_TYPE,
     'x-request-id',
     requestId,
+    NO_SNIFFING[0],
+    NO_SNIFFING[1],
     'content-length',
     String(entry.body.length),
   ];

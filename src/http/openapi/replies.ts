@@ -115,6 +115,7 @@ export function readErrors(kind: Kind) {
 
 /** The error replies of every route whose method can have a body, even if the route ignores it. */
 export const bodyErrors = {
+  ...parameterErrors,
   413: json('The body is too large.', Fault),
   415: json('The body is not JSON.', Fault),
 };

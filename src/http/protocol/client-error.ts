@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { JSON_TYPE } from '../json.ts';
+import { JSON_TYPE, NO_SNIFFING } from '../json.ts';
 
 /** The replies to some of the errors that Node reports when it cannot read a request, by code. All others are a 400. */
 const REPLIES: Readonly<Record<string, { status: number; type: string; body: string }>> = {
@@ -33,6 +33,7 @@ export function answerClientError(error: NodeJS.ErrnoException & { reason?: stri
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'connection: close',
       `content-type: ${type}`,
+      NO_SNIFFING.join(': '),
       `content-length: ${Buffer.byteLength(body)}`,
     ];
     socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);

@@ -18,11 +18,22 @@ interface Connection {
  * ends if more than `MAX_UNANSWERED` of its requests are unanswered, and if no byte of a reply is taken for as long as
  * fastify's `connectionTimeout`, which must be set. Without a request, it is idle, and ends as without these limits.
  *
- * Call it after everything that answers requests.
+ * Call it after everything that answers requests. `onConnections` is told how many connections are open whenever one is
+ * opened or closed.
  */
-export function limitConnections({ server }: FastifyInstance): void {
+export function limitConnections(
+  { server }: FastifyInstance,
+  onConnections: (open: number) => void = () => undefined,
+): void {
   const connections = new WeakMap<Socket, Connection>();
+  let open = 0;
   server.on('connection', (socket: Socket) => {
+    open += 1;
+    onConnections(open);
+    socket.once('close', () => {
+      open -= 1;
+      onConnections(open);
+    });
     const connection: Connection = {
       unanswered: 0,
       onAnswered: () => {

@@ -5,6 +5,7 @@ import type { Kind } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
 import { nameIn } from './name.ts';
+import { unknownParameters } from './query.ts';
 import { refuseUnready } from './readiness.ts';
 
 /** The kind of object that a route is about. */
@@ -30,8 +31,8 @@ declare module 'fastify' {
  * 4. 503 while the manager does not know which objects exist;
  * 5. 403 for an object that does not exist, or already exists. In a route without a body, the first call that needs the
  *    object reports this;
- * 6. 413 and 415, even if the route reads no body, so that a browser cannot send a form. Then 400 for the content of the
- *    body, which the handler throws (`fields.ts`) before it changes anything;
+ * 6. 413 and 415, even if the route reads no body, so that a browser cannot send a form. Then 400 for a parameter in the
+ *    query of a write, and for the content of the body, which the handler throws (`fields.ts`) before it changes anything;
  * 7. 412, 409 and 503: from the writer (`draftOne` and `settleFor` in `change` keep this order) and from the store.
  */
 export function useChecks(app: FastifyInstance, api: Api): void {
@@ -43,9 +44,11 @@ export function useChecks(app: FastifyInstance, api: Api): void {
     if (refusal !== null) reply.header('connection', 'close');
     const name = object && nameIn(request, object.kind);
     await refuseUnready(request, api);
-    const checksExistence = schema?.body !== undefined || refusal !== null;
+    const unknown = unknownParameters(request);
+    const checksExistence = schema?.body !== undefined || refusal !== null || unknown !== null;
     if (object && name !== undefined && checksExistence) await checkExistence(api, object, name);
     if (refusal !== null) throw refusal;
+    if (unknown !== null) throw unknown;
   });
 }
 

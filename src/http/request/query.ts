@@ -47,6 +47,23 @@ export function readQuery<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
   return parsed.data;
 }
 
+/** How many unknown parameters of a write are reported. */
+const MAX_UNKNOWN = 20;
+
+/**
+ * Returns the 400 for a write with a parameter that it does not have, since the client expects an effect of it: otherwise
+ * `?dryrun=true` would delete. Null for all other requests (decisions, "Reports").
+ */
+export function unknownParameters({ method, query, routeOptions }: FastifyRequest): HoldfastError | null {
+  const isWrite = method !== 'GET' && method !== 'HEAD' && routeOptions.url?.startsWith('/api/');
+  const unknown = isWrite ? Object.keys(query as object).slice(0, MAX_UNKNOWN) : [];
+  if (unknown.length === 0) return null;
+  const why = 'is not a parameter of this request';
+  return new HoldfastError('invalid', `unknown parameters: ${unknown.join(', ')}`, {
+    invalid_parameters: Object.fromEntries(unknown.map((key) => [key, why])),
+  });
+}
+
 function refuseOperators(query: Record<string, unknown>): void {
   const operators = Object.keys(query).filter((key) => key.includes('$'));
   if (operators.length === 0) return;

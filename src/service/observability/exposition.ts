@@ -20,6 +20,8 @@ export interface Measured {
   changes: number;
   /** Whether ids can be recorded. */
   isRecorded: boolean;
+  /** How many connections are open. */
+  connections: number;
   /** The status after the last pass. */
   status: Status;
 }
@@ -139,6 +141,7 @@ const GAUGES: readonly GaugeRow[] = [
     'Whether ids can be recorded where they survive the loss of the store: 1 or 0.',
     ({ isRecorded }) => isRecorded,
   ],
+  ['holdfast_http_connections', 'Open connections.', ({ connections }) => connections],
   [
     'holdfast_polls_origin',
     'Whether this manager polls origin: 1 or 0.',

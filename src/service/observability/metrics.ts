@@ -13,6 +13,8 @@ export interface ServiceMetrics extends Metrics {
   countPass(outcome: PassOutcome, status: Status): void;
   countTransfer: TransferObserver;
   setRecordStatus(status: Pick<RecordStatus, 'problem'>): void;
+  /** Takes note of how many connections are open. */
+  setConnections(open: number): void;
   /** Loads the modules that `render` needs, unless they are loaded. */
   load(): Promise<void>;
 }
@@ -28,6 +30,7 @@ export function createMetrics(devices: Pick<Devices, 'byGroup'>): ServiceMetrics
   for (const outcome of OUTCOMES) passes.counter(outcome, { outcome });
   let changes = 0;
   let isRecorded = true;
+  let connections = 0;
   let lastStatus = STARTING;
   const measure = (): Measured => ({
     requests: requests.all(),
@@ -36,6 +39,7 @@ export function createMetrics(devices: Pick<Devices, 'byGroup'>): ServiceMetrics
     polls: devices.byGroup,
     changes,
     isRecorded,
+    connections,
     status: lastStatus,
   });
   const load = once(() => import('./exposition.ts'));
@@ -51,6 +55,9 @@ export function createMetrics(devices: Pick<Devices, 'byGroup'>): ServiceMetrics
       passes.counter(result, { outcome: result })();
       if (outcome.ok) changes += outcome.report.steps.length;
       lastStatus = status;
+    },
+    setConnections: (open) => {
+      connections = open;
     },
     setRecordStatus: ({ problem }) => {
       isRecorded = problem === null;

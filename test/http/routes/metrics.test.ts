@@ -21,6 +21,7 @@ describe('GET /metrics', () => {
     );
     expect(text).toMatch(/^holdfast_problems 0$/m);
     expect(text).toMatch(/^holdfast_applied_timestamp_seconds \d{10}/m);
+    expect(text).toMatch(/^holdfast_http_connections [1-9]/m);
     expect(text).toMatch(/^process_resident_memory_bytes \d+/m);
   });
 

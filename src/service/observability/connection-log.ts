@@ -1,0 +1,27 @@
+import type { Logger } from 'pino';
+
+/** The part of the limit of open files above which connections come near it. */
+const NEAR = 0.8;
+/** Milliseconds between two lines. */
+const INTERVAL = 60_000;
+
+/**
+ * Returns a function that is told how many connections are open, and warns, at most once a minute, when they come near
+ * `limit`, the most files that the process may have open; null turns it off. `now` returns Unix milliseconds.
+ */
+export function createConnectionLog(
+  logger: Pick<Logger, 'warn'>,
+  limit: number | null,
+  now: () => number,
+): (open: number) => void {
+  if (limit === null) return () => undefined;
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  return (open) => {
+    if (open < limit * NEAR || Math.abs(now() - loggedAt) < INTERVAL) return;
+    loggedAt = now();
+    logger.warn(
+      { connections: open, limit },
+      'open connections come near the limit of open files; end what holds them, or raise it (ulimit -n; LimitNOFILE= in a unit)',
+    );
+  };
+}

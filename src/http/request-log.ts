@@ -2,6 +2,9 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify
 import { createRefusalLog, loggedUrl } from './refusal-log.ts';
 import { INFO_ROUTE } from './routes/info.ts';
 
+/** Answered with 503 until there is something to serve, which the log of passes explains. */
+const PROBE = '/readyz';
+
 /**
  * Logs every request after its reply has been sent: routine ones at level `debug`, all others at `info`. Refused ones
  * without an account, or of the account that all devices share, are only counted (`createRefusalLog`).
@@ -22,14 +25,14 @@ export function useRequestLog(app: FastifyInstance, logger: FastifyBaseLogger): 
 }
 
 /** Whether a request was refused to somebody whom the log must not trust. Failures of devices have logs of their own. */
-function isCounted({ user }: FastifyRequest, status: number): boolean {
-  if (status < 400) return false;
+function isCounted({ user, route }: FastifyRequest, status: number): boolean {
+  if (status < 400 || route === PROBE) return false;
   return user === null || (user.isDevice === true && status < 500);
 }
 
 /** Whether a request is a read or a report, of which devices send so many that they would bury the rest of the log. */
 function isRoutine({ method, route }: FastifyRequest, status: number): boolean {
   // Failed polls and reports are logged by their own error handlers.
-  if (method === 'GET' || method === 'HEAD') return status < 500 || route === INFO_ROUTE;
+  if (method === 'GET' || method === 'HEAD') return status < 500 || route === INFO_ROUTE || route === PROBE;
   return route === '/api/v2/reports' && (status < 400 || status >= 500);
 }

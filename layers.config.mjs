@@ -58,7 +58,7 @@ export const layers = {
   },
   cli: {
     may: ['errors', 'settings', 'suggest', 'config', 'protocol', 'desired', 'plan', 'source'],
-    promise: 'validate, plan, import, store copy, help',
+    promise: 'validate, plan, import, store copy, help, completion in shells',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },
   program: { may: ['*'], promise: 'the process: argv, signals, exit code' },

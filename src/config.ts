@@ -79,6 +79,7 @@ function parseFlags(argv: readonly string[]): Flags {
     const argument = argv[index] ?? '';
     if (!isFlag(argument)) {
       problems.push(argumentProblem(argv, index));
+      index += valuesAfterUnknown(argv, index);
       continue;
     }
     const flag = withoutValue(argument);
@@ -89,6 +90,12 @@ function parseFlags(argv: readonly string[]): Flags {
   }
   for (index++; index < argv.length; index++) problems.push(strayArgument(argv, index));
   return { values, problems };
+}
+
+/** Returns 1 if the next argument is probably the value of this unknown flag, so that it is no second mistake; else 0. */
+function valuesAfterUnknown(argv: readonly string[], index: number): number {
+  const [argument = '', next = '-'] = argv.slice(index, index + 2);
+  return /^-[^=]+$/.test(argument) && !next.startsWith('-') ? 1 : 0;
 }
 
 function valueProblem(flag: string, value: string | undefined, earlier: Flags['values']): string | null {

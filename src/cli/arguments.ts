@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { withoutValue } from '../config.ts';
 import { closestName } from '../suggest.ts';
+import { type Command, type CommandOption, optionText } from './commands.ts';
 import { UsageError } from './io.ts';
 import { FORMATS, type Format } from './report.ts';
 
@@ -12,21 +13,9 @@ export interface CommandArguments {
   options: Readonly<Record<string, string | boolean | undefined>>;
 }
 
-/** An option of a command: its name, and the placeholder of its value in the help; a switch has no value. */
-export interface CommandOption {
-  name: string;
-  value?: string;
-}
-
-const FORMAT: CommandOption = { name: 'format', value: 'FORMAT' };
-
 /** Parses `[FOLDER] [--format FORMAT]` and a command's own options. Throws a UsageError that says what is wrong. */
-export function parseCommand(
-  command: string,
-  args: readonly string[],
-  own: readonly CommandOption[],
-): CommandArguments {
-  const { values, positionals } = parse(command, args, [...own, FORMAT]);
+export function parseCommand(command: Command, args: readonly string[]): CommandArguments {
+  const { values, positionals } = parse(command.name, args, command.options);
   const { format = 'text', ...options } = values;
   if (positionals.length > 1)
     throw new UsageError(`only one folder can be given, not ${positionals.join(' and ')}`);
@@ -74,17 +63,13 @@ function checkOption(
   }
   const hasValue = value !== undefined && (inlineValue === true || !value.startsWith('-'));
   if (option.value !== undefined && !hasValue)
-    throw new UsageError(`${rawName} needs a value: ${usageOf(option)}`);
+    throw new UsageError(`${rawName} needs a value: ${optionText(option)}`);
   if (option.value === undefined && value !== undefined) throw new UsageError(`${rawName} takes no value`);
 }
 
 function usageList(known: readonly CommandOption[]): string {
-  const last = known.slice(-1).map(usageOf);
-  return `${['[FOLDER]', ...known.slice(0, -1).map(usageOf)].join(', ')} and ${last}`;
-}
-
-function usageOf({ name, value }: CommandOption): string {
-  return value === undefined ? `--${name}` : `--${name} ${value}`;
+  const last = known.slice(-1).map(optionText);
+  return `${['[FOLDER]', ...known.slice(0, -1).map(optionText)].join(', ')} and ${last}`;
 }
 
 function hintFor(given: string, known: readonly CommandOption[]): string {

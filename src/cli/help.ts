@@ -1,52 +1,94 @@
 import { fileVariableOf, flagOf } from '../config.ts';
 import { SETTING_NAMES, SETTINGS, type Setting } from '../settings.ts';
+import { COMMAND_LIST, type Command, optionText } from './commands.ts';
 
 /** The settings that can be read from a file. */
 const SECRETS = SETTING_NAMES.filter((name) => fileVariableOf(name) !== null);
 
-const USAGE = `holdfast: a manager for container fleets whose configuration lives in git
+/** Returns the help for a command or, without one, the overview of all commands and settings. */
+export function helpText(command?: Command): string {
+  if (command === undefined) return overview();
+  const { name, summary, operand, options, details, examples = [] } = command;
+  const rows = [
+    ...(operand === undefined ? [] : [[operand.name.replace(/[[\]]/g, ''), operand.meaning] as const]),
+    ...options.map((option) => [optionText(option), option.meaning] as const),
+    ['--help', 'show this'] as const,
+  ];
+  const parts = [
+    `holdfast ${name}: ${summary}`,
+    `Usage\n  ${usageOf(command)}`,
+    columns(rows),
+    details.join('\n'),
+    ...(examples.length === 0 ? [] : [`Examples\n${columns(examples)}`]),
+    `Exit codes\n${exitCodes(command)}`,
+    ...(command.takesSettings ? [settingsText().trimEnd()] : []),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function overview(): string {
+  const commands = COMMAND_LIST.map((command) => [usageOf(command), command.summary] as const);
+  const others = [
+    ['holdfast COMMAND --help', 'what a command takes, and its exit codes'],
+    ['holdfast --version', 'the version'],
+  ] as const;
+  return `holdfast: a manager for container fleets whose configuration lives in git
 
 Usage
-  holdfast serve [--flag VALUE ...]                     run the manager
-  holdfast validate [FOLDER] [--format FORMAT]          check the files of a desired state
-  holdfast plan [FOLDER] [--against REVISION] [--exit-code] [--format FORMAT]
-                                                        show what a desired state would change
-  holdfast import --from ADDRESS [FOLDER] [--format FORMAT]
-                                                        write the fleet of a running manager as files of a desired state
-  holdfast store copy --to TARGET                       copy the configured store, with its ids and reports
-  holdfast --help | --version
+${columns([...commands, ...others])}
 
 validate and plan need no server and no store. The only settings they read are DESIRED_STATE and DEFAULT_NETWORKS.
 FOLDER defaults to DESIRED_STATE. REVISION, the commit that plan compares with, defaults to HEAD.
-ADDRESS is the http:// or https:// address of a manager with API v2; credentials come from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD.
 FORMAT is text (for people), json (for programs) or github (workflow annotations).
-TARGET is a mongodb:// address (the database is MONGODB_DATABASE) or a data folder. Stop all managers first.
 
 Examples
-  holdfast plan                                                 what the files here would change, before you commit them
-  holdfast plan --against "$(git merge-base origin/main HEAD)"  what a branch would change
-  holdfast serve --port 9000 --desired-state /srv/fleet/desired-state
+${columns(COMMAND_LIST.flatMap(({ examples = [] }) => examples))}
 
 Exit codes
   0  no problems
-  1  problems found; with plan --exit-code, also: the plan is not empty; with import: the files do not match the manager
+  1  problems found; what that means for a command is in its own help
   2  wrong usage or settings; no such folder or revision
   3  the command itself failed
-`;
 
-/**
- * Returns the help text: commands, exit codes, and all settings with their defaults. The settings are left out of the
- * help for a command that does not take their flags.
- */
-export function helpText(command?: string): string {
-  return command === undefined || !WITHOUT_SETTINGS.includes(command) ? USAGE + settingsText() : USAGE;
+${settingsText()}`;
+}
+
+function usageOf({ name, operand, options, takesSettings }: Command): string {
+  const parts = [
+    ...(operand === undefined ? [] : [operand.name]),
+    ...options.map((option) => (option.isRequired ? optionText(option) : `[${optionText(option)}]`)),
+    ...(takesSettings ? ['[--flag VALUE ...]'] : []),
+  ];
+  return ['holdfast', name, ...parts].join(' ');
+}
+
+function exitCodes({ problems, takesSettings }: Command): string {
+  const rows = [
+    ['0', takesSettings ? 'stopped by a signal' : 'no problems'] as const,
+    ...(problems === undefined ? [] : [['1', problems] as const]),
+    ['2', 'wrong usage or settings'] as const,
+    ['3', 'the command itself failed'] as const,
+  ];
+  return rows.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n');
+}
+
+/** The width of the first of two columns. */
+const WIDTH = 60;
+
+/** Lays out two columns; what is too wide for the first one has its meaning on the next line. */
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const fitting = rows.map(([left]) => left.length).filter((length) => length <= WIDTH);
+  const width = Math.max(...fitting, 0);
+  return rows
+    .map(([left, right]) => {
+      const gap = left.length > width && right !== '' ? `\n${' '.repeat(width + 2)}` : '';
+      return `  ${left.padEnd(width)}${gap}  ${right}`.trimEnd();
+    })
+    .join('\n');
 }
 
 const RULES = `Settings are environment variables; flags of serve override them, and an empty variable counts as unset.
 A secret can be read from a file instead: set NAME_FILE to its path (${SECRETS.join(', ')}).`;
-
-/** The commands that do not take the flags of `serve`. */
-const WITHOUT_SETTINGS = ['validate', 'plan', 'import', 'store'];
 
 function settingsText(): string {
   const rows = SETTING_NAMES.map((name) => {
@@ -67,7 +109,7 @@ function settingsText(): string {
         .join('  ')
         .trimEnd()}`,
   );
-  return `\n${RULES}\n\n${lines.join('\n')}\n`;
+  return `${RULES}\n\n${lines.join('\n')}\n`;
 }
 
 function shownDefault(fallback: unknown): string {

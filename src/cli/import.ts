@@ -9,6 +9,7 @@ import type { AppDefaults } from '../protocol/app.ts';
 import { KINDS, type Kind, NAME_RULE } from '../protocol/name.ts';
 import { sameValue } from '../protocol/values.ts';
 import { parseCommand } from './arguments.ts';
+import { COMMANDS } from './commands.ts';
 import { describeFleet, fleetSettings, prefixProblems } from './fleet.ts';
 import { type ImportedFile, importedFile } from './imported-file.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
@@ -20,11 +21,7 @@ import { listFolder, loadWorkTree } from './work-tree.ts';
  * Runs `holdfast import --from ADDRESS [FOLDER]`: writes the objects of a running manager as files of a desired state.
  */
 export async function importFleet(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const {
-    folder: folderArgument,
-    format,
-    options,
-  } = parseCommand('import', args, [{ name: 'from', value: 'ADDRESS' }]);
+  const { folder: folderArgument, format, options } = parseCommand(COMMANDS.import, args);
   const { folder, defaults } = fleetSettings(io, folderArgument);
   const records = await readWithProgress(managerOf(options['from'] as string | undefined, io), io);
   const state = await readFolder(folder, defaults);

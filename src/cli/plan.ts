@@ -10,6 +10,7 @@ import type { AppDefaults } from '../protocol/app.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
 import { parseCommand } from './arguments.ts';
 import { type Base, baseAt } from './base.ts';
+import { COMMANDS } from './commands.ts';
 import { warnOfDivergence } from './divergence.ts';
 import {
   countErrors,
@@ -33,11 +34,7 @@ const SHALLOW_HINT =
 
 /** Runs `holdfast plan`: shows how the files in a folder would change the state at a revision. */
 export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const {
-    folder: folderArgument,
-    format,
-    options,
-  } = parseCommand('plan', args, [{ name: 'against', value: 'REVISION' }, { name: 'exit-code' }]);
+  const { folder: folderArgument, format, options } = parseCommand(COMMANDS.plan, args);
   const { folder, defaults } = fleetSettings(io, folderArgument);
   const {
     state: desired,

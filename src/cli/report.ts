@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import type { Problem } from '../desired/problem.ts';
 import { describeStep, KIND_NOUNS, type PlanLine } from '../plan/describe.ts';
 import type { Effect } from '../plan/effect.ts';
+import { lostGroups, totalsOf } from '../plan/notices.ts';
 import { escapeWorkflowCommands, printable } from '../plan/printable.ts';
 import { changeTypeOf, type Step } from '../plan/step.ts';
 
@@ -51,15 +52,20 @@ function hex(char: string): string {
   return char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0');
 }
 
+/** A plan with more steps begins with a line of totals. */
+const MOST_WITHOUT_TOTALS = 10;
+
 type Color = 'red' | 'green' | 'yellow' | 'bold' | 'dim';
 
 function textOf({ problems, steps, effects, summary }: Findings, hasColors: boolean): string {
   const paint = (color: Color, text: string): string =>
     hasColors ? styleText(color, text, { validateStream: false }) : text;
   const lines = [
+    ...(steps.length > MOST_WITHOUT_TOTALS ? [paint('bold', `${totalsOf(effects)}.`), ''] : []),
     ...problems.map((problem) => problemLine(problem, paint)),
     ...steps.flatMap((step) => stepLines(step, paint)),
     ...effectLines(effects, paint),
+    ...lostGroups(steps).map((text) => paint('red', paint('bold', `! ${text}`))),
     summary,
   ];
   return `${lines.join('\n')}\n`;

@@ -2,6 +2,8 @@ import { isFlag, withoutValue } from '../config.ts';
 import { descriptorAdvice, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import { closestName } from '../suggest.ts';
+import { COMMAND_WORDS, commandOf } from './commands.ts';
+import { completion } from './completion.ts';
 import { helpText } from './help.ts';
 import { importFleet } from './import.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
@@ -39,32 +41,37 @@ function withAdvice(message: string): string {
 }
 
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
-  const { io, version, serve } = options;
-  const [command, ...args] = argv;
+  const { io, version } = options;
+  const [command = '', ...args] = argv;
   if (argv.includes('--help') || argv.includes('-h') || command === 'help')
-    return print(io, helpText(command === 'help' ? args[0] : command));
-  if (argv.includes('--version') || argv.includes('-v')) return print(io, `${version}\n`);
-  if (command === 'validate') return validate(args, io);
-  if (command === 'plan') return plan(args, io);
-  if (command === 'import') return importFleet(args, io);
-  if (command === 'store') return storeCopy(args, io, options.copyStore);
-  if (command === 'serve') return serve(settingsFrom(io, args));
-  throw unknownCommand(command);
+    return print(io, helpText(commandOf(command === 'help' ? args : argv)));
+  if (argv.includes('--version') || command === '-v') return print(io, `${version}\n`);
+  if (!Object.hasOwn(RUNNERS, command)) throw unknownCommand(argv[0]);
+  return (RUNNERS[command] as Runner)(args, options);
 }
 
-const COMMANDS = ['serve', 'validate', 'plan', 'import', 'store', 'help', '--version'];
+type Runner = (args: readonly string[], options: RunOptions) => ExitCode | Promise<ExitCode>;
+
+/** What runs a command, by its first word. */
+const RUNNERS: Readonly<Record<string, Runner>> = {
+  serve: (args, { io, serve }) => serve(settingsFrom(io, args)),
+  validate: (args, { io }) => validate(args, io),
+  plan: (args, { io }) => plan(args, io),
+  import: (args, { io }) => importFleet(args, io),
+  store: (args, { io, copyStore }) => storeCopy(args, io, copyStore),
+  completion: (args, { io }) => print(io, completion(args)),
+};
+const COMMANDS = `${COMMAND_WORDS.slice(0, -1).join(', ')} and ${COMMAND_WORDS.slice(-1)}`;
 
 /** Never shows what follows a `=`: it can be a secret that was meant for a flag of `serve`. */
 function unknownCommand(command: string | undefined): UsageError {
-  if (command === undefined) return new UsageError('name a command: serve, validate, plan, import or store');
+  if (command === undefined) return new UsageError(`name a command; the commands are ${COMMANDS}`);
   const given = withoutValue(command);
   if (isFlag(command)) return new UsageError(`flags belong to serve: holdfast serve ${given} …`);
   // Commands are short: with two mistakes allowed, `export` would stand for `import`.
-  const closest = closestName(given, COMMANDS, 1);
+  const closest = closestName(given, [...COMMAND_WORDS, 'help', '--version'], 1);
   const hint = closest === null ? '.' : `; did you mean ${closest}?`;
-  return new UsageError(
-    `"${given}" is not a command${hint} The commands are serve, validate, plan, import and store`,
-  );
+  return new UsageError(`"${given}" is not a command${hint} The commands are ${COMMANDS}`);
 }
 
 function print(io: CommandIo, text: string): ExitCode {

@@ -1,4 +1,5 @@
 import type { Content } from '../desired/content.ts';
+import { canBePlain } from '../desired/yaml/edit/strings.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Kind } from '../protocol/name.ts';
 import { isEmptyCollection, isMapValue, sameValue } from '../protocol/values.ts';
@@ -126,7 +127,7 @@ function diffLists(before: readonly unknown[], after: readonly unknown[], indent
   const kept = (items: readonly unknown[]): unknown[] => items.filter((item) => !changed.has(item));
   const isReordered = !sameValue(kept(before), kept(after));
   const lines = (mark: '+' | '-', items: readonly unknown[]): PlanLine[] =>
-    items.map((item) => ({ mark, indent, text: `- ${formatValue(item)}` }));
+    items.map((item) => ({ mark, indent, text: `- ${yamlValue(item)}` }));
   // Items that only moved have no line of their own, so a new order is shown as two whole lists.
   return isReordered
     ? [...lines('-', before), ...lines('+', after)]
@@ -136,18 +137,22 @@ function diffLists(before: readonly unknown[], after: readonly unknown[], indent
 function fieldLines(mark: '+' | '-', key: string, value: unknown, indent: number): PlanLine[] {
   if (value === undefined) return [];
   if (isList(value)) {
-    const items = value.map(
-      (item): PlanLine => ({ mark, indent: indent + 1, text: `- ${formatValue(item)}` }),
-    );
+    const items = value.map((item): PlanLine => ({ mark, indent: indent + 1, text: `- ${yamlValue(item)}` }));
     return [{ mark, indent, text: `${key}:` }, ...items];
   }
   if (isMapValue(value)) {
     const entries = Object.entries(value).map(
-      ([name, item]): PlanLine => ({ mark, indent: indent + 1, text: `${name}: ${formatValue(item)}` }),
+      ([name, item]): PlanLine => ({ mark, indent: indent + 1, text: `${name}: ${yamlValue(item)}` }),
     );
     return [{ mark, indent, text: `${key}:` }, ...entries];
   }
-  return [{ mark, indent, text: `${key}: ${formatValue(value)}` }];
+  return [{ mark, indent, text: `${key}: ${yamlValue(value)}` }];
+}
+
+/** Returns a value as a file has it: a string in quotes where YAML would otherwise read a number, for example. */
+function yamlValue(value: unknown): string {
+  const isPlain = typeof value !== 'string' || canBePlain(value, false);
+  return isPlain ? formatValue(value) : printable(JSON.stringify(value));
 }
 
 /** Returns plain text unchanged, and anything that could be misread or could control a terminal as JSON. */

@@ -50,7 +50,7 @@ const TEXT = `~ app cron  (desired-state/apps/cron.yaml)
 -   container_image: web:1
 +   container_image: web:2
     env_vars:
--     B: 2
+-     B: "2"
 +     C: "a b\\u001b[31m"
 
 ~ device group edge  (desired-state/device-groups/edge.yaml)
@@ -86,6 +86,7 @@ What devices will do:
   old stops on edge
   web stops on lab
 
+! device group lab is DELETED: its devices stop all their apps
 Plan: 1 to create, 3 to update, 2 to delete.
 `;
 
@@ -131,6 +132,21 @@ describe('plan', () => {
       ['delete', 'app', 'old', null],
     ]);
     expect(effects).toContainEqual({ app: 'web', action: 'restart', groups: ['edge'] });
+  });
+
+  it('begins with a line of totals if the change is large', async () => {
+    const repository = await testRepository();
+    const apps = Array.from({ length: 12 }, (_, index) => `a${index}`);
+    const files = (tag: string) =>
+      inDesiredState({
+        ...Object.fromEntries(apps.map((app) => [`apps/${app}.yaml`, `container_image: ${app}:${tag}\n`])),
+        'device-groups/edge.yaml': `apps: [${apps.join(', ')}]\n`,
+        'device-groups/lab.yaml': 'apps: [a0]\n',
+      });
+    await repository.commit(files('1'));
+    await repository.commit(files('2'));
+    const { out } = await planned(repository);
+    expect(out).toMatch(/^12 apps restart on 2 groups\.\n\n~ app a0 /);
   });
 
   it('warns that managers refuse a folder without objects', async () => {

@@ -3,10 +3,11 @@ import { helpText } from '../../src/cli/help.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
 
-const COMMANDS = 'The commands are serve, validate, plan, import and store';
+const NAMES = 'serve, validate, plan, import, store and completion';
+const COMMANDS = `The commands are ${NAMES}`;
 
 describe('runCommand', () => {
-  it.each([[['--help']], [['-h']], [['help']], [['serve', '--help']], [['nonsense', '--help']]])(
+  it.each([[['--help']], [['-h']], [['help']], [['nonsense', '--help']]])(
     'shows the help text for %j',
     async (argv) => {
       expect(await runCli(argv)).toEqual({ code: 0, out: helpText(), err: '', served: null });
@@ -14,16 +15,32 @@ describe('runCommand', () => {
   );
 
   it.each([
-    [['validate', '.', '-h']],
-    [['plan', '--help']],
-    [['help', 'plan']],
-    [['import', '--help']],
-    [['store', 'copy', '--help']],
-  ])('shows the help text without the settings of serve for %j', async (argv) => {
+    [['serve', '--help'], 'serve'],
+    [['validate', '.', '-h'], 'validate'],
+    [['plan', '--help'], 'plan'],
+    [['help', 'plan'], 'plan'],
+    [['import', '--help'], 'import'],
+    [['store', 'copy', '--help'], 'store copy'],
+    [['store', '--help'], 'store copy'],
+    [['help', 'completion'], 'completion'],
+  ])('shows the help of the command alone for %j', async (argv, command) => {
     const { code, out, err } = await runCli(argv);
     expect([code, err]).toEqual([0, '']);
-    expect(helpText().startsWith(out)).toBe(true);
-    expect(out).toMatch(/ 3 {2}the command itself failed\n$/);
+    expect(out).toMatch(new RegExp(`^holdfast ${command}: .*\\n\\nUsage\\n  holdfast ${command} ?.*\\n`));
+    expect(out.includes('GIT_POLL_INTERVAL')).toBe(command === 'serve');
+    expect(out.includes('--against')).toBe(command === 'plan');
+  });
+
+  it.each(['serve', 'validate', 'plan', 'import', 'store'])('takes -v for no flag of %s', async (command) => {
+    const { code, out, err } = await runCli([command, '-v']);
+    expect([code, out, err.includes('1.2.3')]).toEqual([2, '', false]);
+  });
+
+  it('complains once about a misspelt flag of serve and its value', async () => {
+    const { err } = await runCli(['serve', '--prot', '9000']);
+    expect(err).toBe(
+      'holdfast: invalid settings:\n  --prot is not a flag; did you mean --port?\nTry "holdfast --help".\n',
+    );
   });
 
   it.each([[['--version']], [['-v']], [['plan', '--version']]])('shows the version for %j', async (argv) => {
@@ -31,7 +48,7 @@ describe('runCommand', () => {
   });
 
   it.each([
-    [[], 'name a command: serve, validate, plan, import or store'],
+    [[], `name a command; the commands are ${NAMES}`],
     [['start'], `"start" is not a command. ${COMMANDS}`],
     [['export'], `"export" is not a command. ${COMMANDS}`],
     [['report'], `"report" is not a command. ${COMMANDS}`],

@@ -171,7 +171,7 @@ describe('describeStep', () => {
         '+  containers_per:',
         '+    server: 1',
         '+  env_vars:',
-        '+    A: 1',
+        '+    A: "1"',
         '+  running: true',
         '+  networks:',
         '+    - nebula',
@@ -188,7 +188,7 @@ describe('describeStep', () => {
         '-  containers_per:',
         '-    server: 1',
         '-  env_vars:',
-        '-    A: 1',
+        '-    A: "1"',
         '-  running: true',
         '-  networks:',
         '-    - nebula',
@@ -203,7 +203,7 @@ describe('describeStep', () => {
     [
       'changed entries of a map',
       appStep({ env_vars: { A: '1', B: '2', C: '3' } }, { env_vars: { B: 'two words', C: '3', D: '' } }),
-      ['   env_vars:', '-    A: 1', '-    B: 2', '+    B: two words', '+    D: ""'],
+      ['   env_vars:', '-    A: "1"', '-    B: "2"', '+    B: two words', '+    D: ""'],
     ],
     [
       'changed items of a list',
@@ -227,8 +227,8 @@ describe('describeStep', () => {
     ],
     [
       'a list that gets the same item twice',
-      appStep({ networks: ['n'] }, { networks: ['n', 'n'] }),
-      ['   networks:', '-    - n', '+    - n', '+    - n'],
+      appStep({ networks: ['net'] }, { networks: ['net', 'net'] }),
+      ['   networks:', '-    - net', '+    - net', '+    - net'],
     ],
     ['a list that becomes empty', groupStep(['a'], []), ['   apps:', '-    - a']],
     [
@@ -242,9 +242,9 @@ describe('describeStep', () => {
         '+    A: " x"',
         '+    B: "a\\nb"',
         '+    C: "\\u001b[2J\\u009b"',
-        '+    D: a: b',
+        '+    D: "a: b"',
         '+    E: "\\u202eabc"',
-        '+    F: true',
+        '+    F: "true"',
       ],
     ],
   ])('shows %s', (_name, step, expected) => {

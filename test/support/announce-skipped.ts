@@ -8,6 +8,8 @@ export function setup(): void {
       'HOLDFAST_TEST_MONGODB_URI is not set (npm run test:mongo starts a server)',
     );
   if (!works('openssl', ['version'])) announce('of origins over https', 'openssl is not installed');
+  for (const shell of ['bash', 'zsh', 'fish'])
+    if (!works(shell, ['--version'])) announce(`of completion in ${shell}`, 'it is not installed');
 }
 
 function announce(which: string, why: string): void {

@@ -1,0 +1,162 @@
+import { FORMATS } from './report.ts';
+
+/** An option of a command; a switch has no value. */
+export interface CommandOption {
+  name: string;
+  /** The placeholder of its value in the help. */
+  value?: string;
+  meaning: string;
+  /** Whether the command cannot do without it. */
+  isRequired?: true;
+  /** The values that it takes, if they are few. */
+  choices?: readonly string[];
+}
+
+/** What a command takes besides options. */
+interface Operand {
+  /** Its placeholder in the help; in brackets if it may be left out. */
+  name: string;
+  meaning: string;
+  /** The values that it takes; without them, it is a folder. */
+  choices?: readonly string[];
+}
+
+/** What the help, the parser and the completion of shells know of a command. */
+export interface Command {
+  /** One word, or two for a subcommand. */
+  name: string;
+  /** What it does, in a line that continues "holdfast plan: ". */
+  summary: string;
+  operand?: Operand;
+  options: readonly CommandOption[];
+  /** Whether each setting is an option, too. */
+  takesSettings?: true;
+  /** What else there is to know, in lines. */
+  details: readonly string[];
+  examples?: readonly (readonly [command: string, meaning: string])[];
+  /** What 1 means; without it, the command does not exit with 1. */
+  problems?: string;
+}
+
+const FOLDER: Operand = {
+  name: '[FOLDER]',
+  meaning: 'the folder that contains apps/ and device-groups/; DESIRED_STATE by default',
+};
+const FORMAT: CommandOption = {
+  name: 'format',
+  value: 'FORMAT',
+  meaning: 'text (for people), json (for programs) or github (workflow annotations)',
+  choices: FORMATS,
+};
+
+/** Every command, in the order of the help. */
+export const COMMANDS = {
+  serve: {
+    name: 'serve',
+    summary: 'run the manager',
+    options: [],
+    takesSettings: true,
+    details: [
+      'SIGTERM or SIGINT (Ctrl-C) stops it in order; another one, more than a second later, at once and with exit code 3.',
+    ],
+    examples: [['holdfast serve --port 9000 --desired-state /srv/fleet/desired-state', '']],
+  },
+  validate: {
+    name: 'validate',
+    summary: 'check the files of a desired state',
+    operand: FOLDER,
+    options: [FORMAT],
+    details: [
+      'Needs no server and no store. Reads the folder as if everything in it were committed. Warnings are no problems.',
+      'The only settings it reads are DESIRED_STATE and DEFAULT_NETWORKS.',
+    ],
+    problems: 'problems found',
+  },
+  plan: {
+    name: 'plan',
+    summary: 'show what a desired state would change',
+    operand: FOLDER,
+    options: [
+      {
+        name: 'against',
+        value: 'REVISION',
+        meaning: 'the commit, branch or tag to compare with; HEAD by default',
+      },
+      { name: 'exit-code', meaning: 'exit with 1 if anything would change' },
+      FORMAT,
+    ],
+    details: [
+      'Needs no server and no store. Shows the problems that validate shows, too.',
+      'The only settings it reads are DESIRED_STATE and DEFAULT_NETWORKS.',
+    ],
+    examples: [
+      ['holdfast plan', 'what the files here would change, before you commit them'],
+      ['holdfast plan --against "$(git merge-base origin/main HEAD)"', 'what a branch would change'],
+    ],
+    problems: 'problems found; with --exit-code, also: the plan is not empty',
+  },
+  import: {
+    name: 'import',
+    summary: 'write the fleet of a running manager as files of a desired state',
+    operand: FOLDER,
+    options: [
+      {
+        name: 'from',
+        value: 'ADDRESS',
+        meaning: 'the http:// or https:// address of a manager with API v2, without credentials',
+        isRequired: true,
+      },
+      FORMAT,
+    ],
+    details: [
+      'Credentials come from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD. A file that exists is never overwritten.',
+    ],
+    examples: [['holdfast import --from https://manager.example', '']],
+    problems: 'the files do not match the manager',
+  },
+  storeCopy: {
+    name: 'store copy',
+    summary: 'copy the configured store, with its ids and reports',
+    options: [
+      {
+        name: 'to',
+        value: 'TARGET',
+        meaning: 'a mongodb:// address (the database is MONGODB_DATABASE) or a data folder',
+        isRequired: true,
+      },
+    ],
+    details: [
+      'Stop all managers first. The settings of serve, from the environment, say which store is copied.',
+    ],
+  },
+  completion: {
+    name: 'completion',
+    summary: 'print a script that completes commands and flags in a shell',
+    operand: { name: 'SHELL', meaning: 'bash, zsh or fish', choices: ['bash', 'zsh', 'fish'] },
+    options: [],
+    details: [
+      'In the start-up file of the shell, for a holdfast that is on the PATH:',
+      '  bash, zsh   source <(holdfast completion bash)   (for zsh: zsh, and below compinit)',
+      '  fish        holdfast completion fish | source',
+    ],
+  },
+} as const satisfies Readonly<Record<string, Command>>;
+
+/** The same as a list. */
+export const COMMAND_LIST: readonly Command[] = Object.values(COMMANDS);
+
+/** The first words of the commands: `store` for `store copy`. */
+export const COMMAND_WORDS = [...new Set(COMMAND_LIST.map(({ name }) => name.split(' ')[0] ?? name))];
+
+/** Returns the command that these arguments begin with, even if its second word is missing; undefined if there is none. */
+export function commandOf([first, second]: readonly string[]): Command | undefined {
+  return (
+    COMMAND_LIST.find(({ name }) => name === first || name === `${first} ${second}`) ??
+    COMMAND_LIST.find(({ name }) => name.startsWith(`${first} `))
+  );
+}
+
+/** Returns `--format FORMAT`, or `--exit-code`. */
+export function optionText({ name, value }: CommandOption): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}

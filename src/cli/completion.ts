@@ -1,0 +1,185 @@
+import { fileVariableOf, flagOf } from '../config.ts';
+import { SETTING_NAMES, SETTINGS } from '../settings.ts';
+import { COMMAND_LIST, COMMAND_WORDS, COMMANDS, type Command, type CommandOption } from './commands.ts';
+import { UsageError } from './io.ts';
+
+const SCRIPTS: Readonly<Record<string, () => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+/** Returns the script that completes the command line in a shell, made from the tables that the help is made from. */
+export function completion(args: readonly string[]): string {
+  const [shell = '', ...rest] = args;
+  if (!Object.hasOwn(SCRIPTS, shell) || rest.length > 0) {
+    const { choices } = COMMANDS.completion.operand;
+    throw new UsageError(`completion takes the name of one shell: ${choices.join(', ')}`);
+  }
+  return (SCRIPTS[shell] as () => string)();
+}
+
+const HELP: CommandOption = { name: 'help', meaning: 'show what the command takes' };
+
+/** The options of a command, with the flags of its settings. */
+function optionsOf({ options, takesSettings }: Command): CommandOption[] {
+  return [...options, ...(takesSettings ? FLAGS : []), HELP];
+}
+
+const FLAGS: readonly CommandOption[] = SETTING_NAMES.flatMap((name) => {
+  const file = fileVariableOf(name);
+  const flag = { name: flagOf(name), value: 'VALUE', meaning: SETTINGS[name].meaning };
+  // Not twice if the setting of the file is one by itself.
+  if (file === null || Object.hasOwn(SETTINGS, file)) return [flag];
+  return [flag, { name: flagOf(file), value: 'FILE', meaning: `path of a file with ${name}` }];
+});
+
+/** The words that can follow a word that is not yet a whole command: `copy` after `store`. */
+function secondWords(first: string): string[] {
+  return COMMAND_LIST.flatMap(({ name }) => {
+    const [one, two] = name.split(' ');
+    return one === first && two !== undefined ? [two] : [];
+  });
+}
+
+/** Puts a text into single quotes, for every shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function bashScript(): string {
+  const cases = COMMAND_LIST.map(
+    (command) => `    ${quoted(command.name)}*)
+      options=${quoted(
+        optionsOf(command)
+          .map(({ name }) => `--${name}`)
+          .join(' '),
+      )}
+      words=${quoted((command.operand?.choices ?? []).join(' '))} ;;`,
+  );
+  const subcommands = COMMAND_WORDS.filter((word) => secondWords(word).length > 0).map(
+    (word) => `    ${word}) words=${quoted(secondWords(word).join(' '))} ;;`,
+  );
+  const choices = COMMAND_LIST.flatMap(({ options }) => options).flatMap(({ name, choices: values = [] }) =>
+    values.length === 0 ? [] : [`    --${name}) words=${quoted(values.join(' '))}; options= ;;`],
+  );
+  return `# Completes holdfast in bash: source <(holdfast completion bash)
+_holdfast() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} options= words=
+  if [[ $current == '=' ]]; then current=
+  elif [[ $previous == '=' ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
+  case "\${COMP_WORDS[*]:1:COMP_CWORD-1} " in
+${cases.join('\n')}
+    help*) words=${quoted(COMMAND_WORDS.join(' '))} ;;
+  esac
+  if (( COMP_CWORD == 1 )); then options='--help --version'; words=${quoted([...COMMAND_WORDS, 'help'].join(' '))}; fi
+  if (( COMP_CWORD == 2 )); then case "$previous" in
+${subcommands.join('\n')}
+  esac; fi
+  case "$previous" in
+${[...new Set(choices)].join('\n')}
+  esac
+  if [[ $current == -* ]]; then words=$options; fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _holdfast holdfast
+`;
+}
+
+function zshScript(): string {
+  const described = (rows: readonly (readonly [string, string])[]): string =>
+    rows.map(([name, meaning]) => quoted(`${name}:${meaning}`)).join(' ');
+  const cases = COMMAND_LIST.map((command) => {
+    const specs = [...optionsOf(command).map(zshOption), ...zshOperand(command)].map(quoted);
+    return `    ${quoted(command.name)}) _arguments ${specs.join(' ')} ;;`;
+  });
+  const first = [
+    ...COMMAND_LIST.map(({ name, summary }) => [name.split(' ')[0] ?? name, summary] as const),
+    ['help', 'show the help of a command'] as const,
+  ];
+  const seconds = COMMAND_WORDS.flatMap((word) => secondWords(word).map((second) => [word, second] as const));
+  return `#compdef holdfast
+# Completes holdfast in zsh: source <(holdfast completion zsh), below compinit
+_holdfast() {
+  local -a commands=(${described(first)})
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  local command=$words[2]
+  shift words; (( CURRENT-- ))
+${seconds
+  .map(
+    ([word, second]) => `  if [[ $command == ${word} ]]; then
+    if (( CURRENT == 2 )); then compadd ${second}; return; fi
+    command="${word} $words[2]"; shift words; (( CURRENT-- ))
+  fi`,
+  )
+  .join('\n')}
+  case $command in
+${cases.join('\n')}
+    help) _describe command commands ;;
+  esac
+}
+if [[ $funcstack[1] == _holdfast ]]; then _holdfast "$@"; else compdef _holdfast holdfast; fi
+`;
+}
+
+/** An option as `_arguments` of zsh takes it; brackets and colons in its meaning would end it. */
+function zshOption({ name, value, meaning, choices }: CommandOption): string {
+  const text = `[${meaning.replace(/[[\]\\]/g, '\\$&')}]`;
+  if (value === undefined) return `--${name}${text}`;
+  return `--${name}=${text}:${value}:${choices === undefined ? '_files' : `(${choices.join(' ')})`}`;
+}
+
+function zshOperand({ operand }: Command): string[] {
+  if (operand === undefined) return [];
+  return [
+    `1:${operand.name.replace(/[[\]]/g, '')}:${operand.choices === undefined ? '_files -/' : `(${operand.choices.join(' ')})`}`,
+  ];
+}
+
+function fishScript(): string {
+  const lines = COMMAND_LIST.flatMap((command) => {
+    const [first = '', second] = command.name.split(' ');
+    const isFirst = '__fish_use_subcommand';
+    const inFirst = quoted(`__fish_seen_subcommand_from ${first}`);
+    const inCommand =
+      second === undefined
+        ? inFirst
+        : quoted(`__fish_seen_subcommand_from ${first}; and __fish_seen_subcommand_from ${second}`);
+    const own =
+      second === undefined
+        ? []
+        : [
+            `-n ${quoted(`__fish_seen_subcommand_from ${first}; and not __fish_seen_subcommand_from ${second}`)} -a ${second} -d ${quoted(command.summary)}`,
+          ];
+    return [
+      `-n ${isFirst} -a ${first} -d ${quoted(command.summary)}`,
+      ...own,
+      ...fishOperand(command).map((operand) => `-n ${inCommand} ${operand}`),
+      ...optionsOf(command).map((option) => `-n ${inCommand} ${fishOption(option)}`),
+    ];
+  });
+  const help = [
+    `-n __fish_use_subcommand -a help -d 'show the help of a command'`,
+    `-n '__fish_seen_subcommand_from help' -a ${quoted(COMMAND_WORDS.join(' '))}`,
+    `-n __fish_use_subcommand -l version -d 'show the version'`,
+    `-n __fish_use_subcommand -l help -d 'show the help'`,
+  ];
+  return `# Completes holdfast in fish: holdfast completion fish | source
+complete -c holdfast -f
+${[...lines, ...help].map((line) => `complete -c holdfast ${line}`).join('\n')}
+`;
+}
+
+function fishOperand({ operand }: Command): string[] {
+  if (operand === undefined) return [];
+  return [`-a ${quoted(operand.choices?.join(' ') ?? '(__fish_complete_directories)')}`];
+}
+
+function fishOption({ name, value, meaning, choices }: CommandOption): string {
+  const taken =
+    value === undefined ? '' : choices === undefined ? ' -r -F' : ` -x -a ${quoted(choices.join(' '))}`;
+  return `-l ${name}${taken} -d ${quoted(meaning)}`;
+}

@@ -47,6 +47,8 @@ describe.each(WAYS.map((way) => [way.name, way] as const))('a full disk (%s)', (
       expect(recovered.app_id).toBe(atHead === acknowledged ? id : id + 1);
       expect((await changeWeb(manager, 'after:1')).status).toBe(202);
       expect(await manager.stop()).toBe(0);
+      expect(manager.process.output()).toContain('"request failed"');
+      expect(manager.process.output(), 'no stack').not.toMatch(/\bat \S+ \(/);
       const next = await startProcessManager(fleet);
       expect((await next.request('GET', WEB)).body).toMatchObject({
         container_image: 'after:1',

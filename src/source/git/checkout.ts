@@ -93,6 +93,7 @@ export async function openCheckout(
   return {
     repository,
     isNew,
+    address: repository.context.folder,
     reader,
     publisher,
     record: withMaintenance(withoutDeadLock(createIdsRecord(repository), locks), maintenance),

@@ -13,10 +13,18 @@ export const layers = {
     promise: 'fast reads of small files, and writes that survive a loss of power',
   },
   faults: { may: ['errors'], pure: [], promise: 'points at which tests kill the process' },
+  text: {
+    may: [],
+    pure: [],
+    promise: 'text for people: in columns, and without characters that a terminal or a CI runner acts on',
+  },
+  logger: { may: ['errors', 'text'], promise: 'the log: lines of JSON, or readable ones on a terminal' },
+  version: { may: [], promise: 'the version of the program' },
+  process: { may: [], promise: 'exit codes, output, signals and clocks of a process' },
   settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
   suggest: { may: [], pure: [], promise: 'the name that a misspelt one probably stands for' },
   config: {
-    may: ['errors', 'settings', 'suggest'],
+    may: ['errors', 'text', 'settings', 'suggest'],
     pure: [],
     promise: 'turns (env, argv) into settings, or reports every problem at once',
   },
@@ -31,7 +39,7 @@ export const layers = {
     promise: 'what a folder of YAML means, and how to edit it',
   },
   plan: {
-    may: ['protocol', 'desired'],
+    may: ['text', 'protocol', 'desired'],
     pure: [],
     promise: 'turns desired and applied state into ordered steps; ids; descriptions for people',
   },
@@ -57,13 +65,77 @@ export const layers = {
     promise: 'the manager API, served from the store',
   },
   cli: {
-    may: ['errors', 'settings', 'suggest', 'config', 'protocol', 'desired', 'plan', 'source'],
+    may: [
+      'errors',
+      'text',
+      'process',
+      'settings',
+      'suggest',
+      'config',
+      'protocol',
+      'desired',
+      'plan',
+      'source',
+    ],
     promise: 'validate, plan, import, store copy, help, completion in shells',
+  },
+  'worker/plan': {
+    may: ['protocol'],
+    pure: ['zod', 'node:crypto'],
+    promise: 'compares what a device should run with what it runs, and says what to do next',
+  },
+  'worker/engine': {
+    may: ['errors', 'async', 'protocol'],
+    promise: 'a client of the container engine (Docker, Podman)',
+  },
+  'worker/memory': {
+    may: ['errors', 'async', 'disk', 'protocol', 'worker/plan'],
+    promise: 'what the worker keeps in DATA_DIR: worker.json, and the socket that also locks the folder',
+  },
+  'worker/link': {
+    may: ['errors', 'async', 'protocol'],
+    promise: 'polls the manager and sends reports to it',
+  },
+  'worker/status': {
+    may: ['text', 'protocol', 'worker/plan'],
+    pure: [],
+    promise: 'the state of a device, and how people see it; steps as sentences',
+  },
+  'worker/report': {
+    may: ['protocol', 'worker/status'],
+    pure: [],
+    promise: 'builds reports for the manager',
+  },
+  'worker/machine': { may: ['worker/report'], promise: 'figures of the machine: memory, disk, processor' },
+  'worker/metrics': {
+    may: ['errors', 'protocol', 'worker/status'],
+    promise: 'metrics of the worker for Prometheus',
+  },
+  'worker/settings': {
+    may: ['settings', 'config', 'protocol'],
+    pure: ['zod'],
+    promise: 'every setting of the worker',
+  },
+  'worker/parts': {
+    may: ['errors', 'disk', 'process', 'worker/memory', 'worker/link', 'worker/settings'],
+    promise: 'makes the parts of a worker by hand',
+  },
+  'worker/loop': {
+    may: ['errors', 'async', 'disk', 'faults', 'process', 'protocol', 'version', 'worker'],
+    promise: 'runs the worker: looks, plans, acts, reports',
+  },
+  'worker/command': {
+    may: ['errors', 'process', 'settings', 'suggest', 'config', 'worker'],
+    promise: 'the commands of holdfast worker',
+  },
+  'worker/main': {
+    may: ['logger', 'process', 'version', 'worker'],
+    promise: 'the process of holdfast worker; loads nothing of the manager',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },
   program: { may: ['*'], promise: 'the process: argv, signals, exit code' },
   main: {
-    may: ['program'],
-    promise: 'the entry point: checks the version of Node, then loads the program',
+    may: ['program', 'worker/main'],
+    promise: 'the entry point: checks the version of Node, then loads the program or the worker',
   },
 };

@@ -4,7 +4,7 @@ import { SummaryReporter } from './test/support/summary-reporter.ts';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**', 'test/clients/**', 'test/faults/**'],
+    exclude: ['test/bench/**', 'test/clients/**', 'test/engine/**', 'test/faults/**'],
     globalSetup: ['test/support/announce-skipped.ts', 'test/support/in-memory.ts'],
     // Loading and warming up the program again for each file took a fifth of the time. test/support/leaks.ts fails a
     // file that leaves something behind.

@@ -1,4 +1,6 @@
-import { SETTING_NAMES, SETTINGS, type Setting } from '../src/settings.ts';
+import { type SettingTable, shownDefault } from '../src/settings/setting.ts';
+import { SETTINGS } from '../src/settings.ts';
+import { WORKER_SETTINGS } from '../src/worker/settings.ts';
 
 /** A table of a document that is generated from the code. */
 export interface DocumentTable {
@@ -20,22 +22,19 @@ export async function renderedTables(): Promise<DocumentTable[]> {
     layers: Record<string, Layer>;
   };
   return [
-    { file: 'README.md', mark: 'settings', table: settingsTable() },
+    { file: 'README.md', mark: 'settings', table: settingsTable(SETTINGS) },
+    { file: 'docs/devices.md', mark: 'settings', table: settingsTable(WORKER_SETTINGS) },
     { file: 'docs/architecture.md', mark: 'layers', table: layersTable(layers) },
   ];
 }
 
-function settingsTable(): string {
-  const rows = SETTING_NAMES.map((name) => {
-    const { fallback, meaning }: Setting<unknown> = SETTINGS[name];
-    return `| \`${name}\` | ${shownDefault(fallback)} | ${meaning} |`;
+function settingsTable(settings: SettingTable): string {
+  const rows = Object.entries(settings).map(([name, setting]) => {
+    const shown = shownDefault(setting);
+    const cell = setting.isRequired === true || setting.fallback === null ? shown : `\`${shown}\``;
+    return `| \`${name}\` | ${cell} | ${setting.meaning} |`;
   });
   return ['| Setting | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n');
-}
-
-function shownDefault(fallback: unknown): string {
-  if (fallback === null) return 'unset';
-  return `\`${Array.isArray(fallback) ? fallback.join(',') : String(fallback)}\``;
 }
 
 function layersTable(layers: Record<string, Layer>): string {

@@ -20,6 +20,8 @@ export const FAULT_POINTS = [
   'claim-done',
   'apply-done',
   'write-done',
+  'worker-step-begins',
+  'worker-step-done',
 ] as const;
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];

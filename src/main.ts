@@ -1,14 +1,17 @@
 #!/usr/bin/env node
 import packageJson from '../package.json' with { type: 'json' };
 
-/** The same exit codes as in `src/cli/io.ts`, which must not be imported before the version check. */
+/** The same exit codes as in `src/process/exit.ts`, which must not be imported before the version check. */
 const USAGE = 2;
 const FAILED = 3;
 
 // The program is imported after the check, because an older Node would fail on syntax or modules that it lacks.
 const needed = packageJson.engines.node.replace('>=', '');
 if (isAtLeast(needed, process.versions.node)) {
-  await import('./program.ts').catch(reportTooManyFiles);
+  // The worker loads nothing of the manager, which would take more memory than the worker itself.
+  await (isForWorker(process.argv) ? import('./worker/main.ts') : import('./program.ts')).catch(
+    reportTooManyFiles,
+  );
 } else {
   process.stderr.write(`holdfast: Node ${needed} or newer is needed; this is ${process.versions.node}\n`);
   process.exitCode = USAGE;
@@ -25,6 +28,10 @@ function reportTooManyFiles(error: NodeJS.ErrnoException): void {
     `holdfast: ${reason}; raise the limit of open files (ulimit -n; LimitNOFILE= in a unit)\n`,
   );
   process.exitCode = FAILED;
+}
+
+function isForWorker([, , command, topic]: readonly string[]): boolean {
+  return command === 'worker' || (command === 'help' && topic === 'worker');
 }
 
 function isAtLeast(minimum: string, version: string): boolean {

@@ -1,34 +1,20 @@
 import * as z from 'zod';
+import {
+  AbsolutePath,
+  Flag,
+  LogLevel,
+  list,
+  optional,
+  secret,
+  secretsOf,
+  setting,
+  shownValues,
+  Text,
+  UserName,
+  wholeNumber,
+} from './settings/setting.ts';
 
-/** One setting. */
-export interface Setting<T> {
-  /** Parses and checks the text that was given. */
-  type: z.ZodType<T>;
-  /** The value if the setting is not given. */
-  fallback: T;
-  /** Its description in the help text and the README. */
-  meaning: string;
-  /** The value is never shown, logged or put into an error. */
-  isSecret?: true;
-}
-
-/** A whole number written in digits. */
-function wholeNumber(min: number, max: number): z.ZodType<number> {
-  const rule = `must be a whole number from ${min} to ${max}`;
-  return z
-    .string()
-    .regex(/^\d{1,15}$/, rule)
-    .transform(Number)
-    .pipe(z.number().min(min, rule).max(max, rule));
-}
-
-const Flag = z
-  .enum(['true', 'false'], { error: 'must be true or false' })
-  .transform((text) => text === 'true');
-const Text = z.string().min(1, 'must not be empty');
-const UserName = z.string().regex(/^[^:\p{Cc}]+$/u, 'must not be empty or contain a colon');
 const Email = z.string().regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an e-mail address');
-const AbsolutePath = z.string().regex(/^\/[^\p{Cc}"]*$/u, 'must be an absolute path');
 const Remote = z
   .string()
   .regex(
@@ -58,31 +44,8 @@ const Branch = z
 const DatabaseName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,63}$/, 'must be 1 to 63 letters, digits, "_" and "-"');
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-/** Names separated by commas, each of this form. */
-function list(form: RegExp, rule: string): z.ZodType<string[]> {
-  return z
-    .string()
-    .transform((text) => text.split(',').map((name) => name.trim()))
-    .refine((names) => names.every((name) => form.test(name)), rule);
-}
-
 const Networks = list(/./, 'must be names separated by commas');
 const HostNames = list(/^[\w-]+(\.[\w-]+)*$/, 'must be host names without ports, separated by commas');
-
-function setting<T>(type: z.ZodType<T>, fallback: NoInfer<T>, meaning: string): Setting<T> {
-  return { type, fallback, meaning };
-}
-
-/** A setting without a default: null if it is not given. */
-function optional<T>(type: z.ZodType<T>, meaning: string): Setting<T | null> {
-  return { type, fallback: null, meaning };
-}
-
-function secret(meaning: string, type: z.ZodType<string> = Text): Setting<string | null> {
-  return { type, fallback: null, meaning, isSecret: true };
-}
 
 /** Every setting (decisions, "Settings and command line"), in the order of the help text. */
 export const SETTINGS = {
@@ -167,7 +130,7 @@ export const SETTINGS = {
   ),
   STRICT: setting(Flag, false, 'true refuses the whole commit if any file in it is invalid'),
   LOG_LEVEL: setting(
-    z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }),
+    LogLevel,
     'info',
     'lowest level to log: fatal, error, warn, info, debug or trace; silent logs nothing',
   ),
@@ -175,16 +138,11 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** The names of all settings, in the order of the help text. */
-export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
-
 /** All settings with their values. */
 export type Config = { [N in SettingName]: (typeof SETTINGS)[N]['fallback'] };
 
 /** The names of the settings whose values are never shown. */
-export const SECRET_SETTINGS: readonly SettingName[] = SETTING_NAMES.filter(
-  (name) => (SETTINGS[name] as Setting<unknown>).isSecret === true,
-);
+export const SECRET_SETTINGS = secretsOf(SETTINGS) as readonly SettingName[];
 
 /** The secrets that let a client in, and that people choose. */
 const CHOSEN_SECRETS = ['BASIC_AUTH_PASSWORD', 'DEVICE_AUTH_PASSWORD', 'WEBHOOK_SECRET'] as const;
@@ -199,10 +157,5 @@ export function shortSecrets(config: Config): SettingName[] {
 
 /** Returns the settings for the log, with secrets masked. */
 export function shownSettings(config: Config): Record<string, unknown> {
-  return Object.fromEntries(
-    SETTING_NAMES.map((name) => {
-      const isMasked = SECRET_SETTINGS.includes(name) && config[name] !== null;
-      return [name, isMasked ? '(set)' : config[name]];
-    }),
-  );
+  return shownValues(SETTINGS, config);
 }

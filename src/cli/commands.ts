@@ -129,6 +129,21 @@ export const COMMANDS = {
       'Stop all managers first. The settings of serve, from the environment, say which store is copied.',
     ],
   },
+  worker: {
+    name: 'worker',
+    summary: 'run the agent on a device; holdfast worker --help has its settings',
+    operand: {
+      name: '[COMMAND]',
+      meaning: 'status, retry APP or forget-ids, which ask the worker that runs',
+      choices: ['status', 'retry', 'forget-ids'],
+    },
+    options: [
+      { name: 'once', meaning: 'work until nothing is left to do, or everything left has to wait' },
+      { name: 'dry-run', meaning: 'show what this device would do, and do nothing' },
+    ],
+    details: [],
+    problems: 'not everything is as wanted',
+  },
   completion: {
     name: 'completion',
     summary: 'print a script that completes commands and flags in a shell',

@@ -1,5 +1,5 @@
-import { fileVariableOf, flagOf } from '../config.ts';
-import { SETTING_NAMES, SETTINGS } from '../settings.ts';
+import { fileVariableOf, flagOf } from '../config/read.ts';
+import { SETTINGS } from '../settings.ts';
 import { COMMAND_LIST, COMMAND_WORDS, COMMANDS, type Command, type CommandOption } from './commands.ts';
 import { UsageError } from './io.ts';
 
@@ -26,9 +26,9 @@ function optionsOf({ options, takesSettings }: Command): CommandOption[] {
   return [...options, ...(takesSettings ? FLAGS : []), HELP];
 }
 
-const FLAGS: readonly CommandOption[] = SETTING_NAMES.flatMap((name) => {
-  const file = fileVariableOf(name);
-  const flag = { name: flagOf(name), value: 'VALUE', meaning: SETTINGS[name].meaning };
+const FLAGS: readonly CommandOption[] = Object.entries(SETTINGS).flatMap(([name, { meaning }]) => {
+  const file = fileVariableOf(SETTINGS, name);
+  const flag = { name: flagOf(name), value: 'VALUE', meaning };
   // Not twice if the setting of the file is one by itself.
   if (file === null || Object.hasOwn(SETTINGS, file)) return [flag];
   return [flag, { name: flagOf(file), value: 'FILE', meaning: `path of a file with ${name}` }];

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { printable } from '../plan/printable.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
+import { printable } from '../text/printable.ts';
 import type { CommandIo } from './io.ts';
 
 /** How many digits of a commit's id are shown. */

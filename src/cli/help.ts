@@ -1,9 +1,6 @@
-import { fileVariableOf, flagOf } from '../config.ts';
-import { SETTING_NAMES, SETTINGS, type Setting } from '../settings.ts';
+import { settingsHelp } from '../config/help.ts';
+import { SETTINGS } from '../settings.ts';
 import { COMMAND_LIST, type Command, optionText } from './commands.ts';
-
-/** The settings that can be read from a file. */
-const SECRETS = SETTING_NAMES.filter((name) => fileVariableOf(name) !== null);
 
 /** Returns the help for a command or, without one, the overview of all commands and settings. */
 export function helpText(command?: Command): string {
@@ -21,7 +18,7 @@ export function helpText(command?: Command): string {
     details.join('\n'),
     ...(examples.length === 0 ? [] : [`Examples\n${columns(examples)}`]),
     `Exit codes\n${exitCodes(command)}`,
-    ...(command.takesSettings ? [settingsText().trimEnd()] : []),
+    ...(command.takesSettings ? [settingsHelp(SETTINGS, 'serve').trimEnd()] : []),
   ];
   return `${parts.join('\n\n')}\n`;
 }
@@ -50,7 +47,7 @@ Exit codes
   2  wrong usage or settings; no such folder or revision
   3  the command itself failed
 
-${settingsText()}`;
+${settingsHelp(SETTINGS, 'serve')}`;
 }
 
 function usageOf({ name, operand, options, takesSettings }: Command): string {
@@ -85,34 +82,4 @@ function columns(rows: readonly (readonly [string, string])[]): string {
       return `  ${left.padEnd(width)}${gap}  ${right}`.trimEnd();
     })
     .join('\n');
-}
-
-const RULES = `Settings are environment variables; flags of serve override them, and an empty variable counts as unset.
-A secret can be read from a file instead: set NAME_FILE to its path (${SECRETS.join(', ')}).`;
-
-function settingsText(): string {
-  const rows = SETTING_NAMES.map((name) => {
-    const { fallback, meaning, isSecret }: Setting<unknown> = SETTINGS[name];
-    return [
-      name,
-      `--${flagOf(name)}`,
-      isSecret === true ? 'unset' : shownDefault(fallback),
-      meaning,
-    ] as const;
-  });
-  const table = [['Setting', 'flag of serve', 'default', 'meaning'] as const, ...rows];
-  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column as 0].length)));
-  const lines = table.map(
-    (row) =>
-      `  ${row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd()}`,
-  );
-  return `${RULES}\n\n${lines.join('\n')}\n`;
-}
-
-function shownDefault(fallback: unknown): string {
-  if (fallback === null) return 'unset';
-  return Array.isArray(fallback) ? fallback.join(',') : String(fallback);
 }

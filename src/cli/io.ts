@@ -1,5 +1,8 @@
 import { parseConfig } from '../config.ts';
+import { UsageError } from '../process/exit.ts';
 import type { Config } from '../settings.ts';
+
+export { EXIT, type ExitCode, UsageError } from '../process/exit.ts';
 
 /** What commands need from their process. */
 export interface CommandIo {
@@ -14,15 +17,6 @@ export interface CommandIo {
   isTerminal: boolean;
   /** Whether standard output is a terminal with colours, and the user wants them. */
   hasColors: boolean;
-}
-
-/** Exit codes of all commands (decisions, "Settings and command line"). */
-export const EXIT = { ok: 0, problems: 1, usage: 2, failed: 3 } as const;
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
-
-/** A command line or setting is wrong; the message says what is accepted. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
 }
 
 /** Reads the settings from the environment, files of secrets and flags. Throws a UsageError with all their problems. */

@@ -1,7 +1,7 @@
 import { HoldfastError, messageOf } from '../errors.ts';
-import { printable } from '../plan/printable.ts';
 import { type Kind, NAME_PATTERN } from '../protocol/name.ts';
 import { isMapValue } from '../protocol/values.ts';
+import { printable } from '../text/printable.ts';
 
 /** A running manager with API v2. */
 export interface ManagerAddress {

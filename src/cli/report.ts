@@ -3,8 +3,8 @@ import type { Problem } from '../desired/problem.ts';
 import { describeStep, KIND_NOUNS, type PlanLine } from '../plan/describe.ts';
 import type { Effect } from '../plan/effect.ts';
 import { lostGroups, totalsOf } from '../plan/notices.ts';
-import { escapeWorkflowCommands, printable } from '../plan/printable.ts';
 import { changeTypeOf, type Step } from '../plan/step.ts';
+import { escapeWorkflowCommands, printable } from '../text/printable.ts';
 
 export const FORMATS = ['text', 'json', 'github'] as const;
 export type Format = (typeof FORMATS)[number];

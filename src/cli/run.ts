@@ -1,4 +1,5 @@
-import { isFlag, withoutValue } from '../config.ts';
+import { withoutValue } from '../config/read.ts';
+import { isFlag } from '../config.ts';
 import { descriptorAdvice, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import { closestName } from '../suggest.ts';

@@ -36,8 +36,6 @@ export interface Api {
   reconciler: Reconciler;
   recorder: Pick<Recorder, 'status'>;
   info: InfoCache;
-  /** Where the repository is that the manager follows: an address, or a folder of this machine. */
-  followed: string;
   devices: Pick<Devices, 'countPoll'>;
   metrics: Metrics;
   /** How long a request waits for a pass, in milliseconds. */

@@ -34,7 +34,6 @@ import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
 import { reconcileRoutes } from './routes/reconcile.ts';
 import { reportRoutes } from './routes/reports.ts';
-import { rootRoutes } from './routes/root.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
 
@@ -122,7 +121,6 @@ function unusedCompiler(): never {
 }
 
 const ROUTES = [
-  rootRoutes,
   appRoutes,
   appActionRoutes,
   deviceGroupRoutes,

@@ -3,7 +3,7 @@ import { canBePlain } from '../desired/yaml/edit/strings.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Kind } from '../protocol/name.ts';
 import { isEmptyCollection, isMapValue, sameValue } from '../protocol/values.ts';
-import { printable } from './printable.ts';
+import { printable } from '../text/printable.ts';
 import type { Step } from './step.ts';
 
 /** The name of each kind in sentences. */

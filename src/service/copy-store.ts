@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { makeFolder } from '../disk/folder.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import type { Contents, ContentsTarget } from '../store/contents.ts';
@@ -12,7 +13,6 @@ import { sqliteContents } from '../store/sqlite/contents.ts';
 import { SqliteTarget } from '../store/sqlite/contents-target.ts';
 import { storeError } from '../store/sqlite/errors.ts';
 import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
-import { makeFolder } from './open/data-folder.ts';
 import { checkMongoAddress } from './open/mongo-address.ts';
 import { errorOfFile } from './open/store.ts';
 

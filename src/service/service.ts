@@ -8,6 +8,7 @@ import { createDevices, type Devices } from '../fleet/devices.ts';
 import type { Authenticator } from '../http/access/authentication.ts';
 import { onlyHosts } from '../http/access/hosts.ts';
 import { createServer } from '../http/server.ts';
+import type { Clock } from '../process/clock.ts';
 import { appDefaults } from '../protocol/app.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, SECRET_LENGTH, shortSecrets, shownSettings } from '../settings.ts';
@@ -15,7 +16,7 @@ import { withReadAhead } from '../source/read-ahead.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
-import type { Clock } from './clock.ts';
+import { PRODUCT_VERSION } from '../version.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { startReportExpiry } from './expiry.ts';
 import { listen } from './listen.ts';
@@ -27,7 +28,6 @@ import { lockDataFolder, openDataFolder } from './open/data-folder.ts';
 import { openSource } from './open/source.ts';
 import { openStore } from './open/store.ts';
 import { createStopClock, onAbort, type StopClock } from './stop-clock.ts';
-import { PRODUCT_VERSION } from './version.ts';
 
 /** What the service needs from its process. */
 export interface ServiceEnvironment {
@@ -105,12 +105,15 @@ async function serveFrom(
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, devices, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, idReader, lease, faults, onProgress });
-  const parts = { ...engine, ...shared, authenticator, followed: source.address };
+  const parts = { ...engine, ...shared, authenticator };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   await recordAddress(address);
-  logger.info({ version: PRODUCT_VERSION, address, ...followedBy(config, source), data }, 'listening');
+  logger.info(
+    { version: PRODUCT_VERSION, address, desiredState: desiredStatePath(config), data },
+    'listening',
+  );
   const reconciling = startReconciling(engine.reconciler, source, environment.stopping);
   await keepAfter(reconciling, keepPassword);
   // An upgrade in place replaces the files of the running program, so everything is loaded by now.
@@ -183,13 +186,6 @@ async function closeRecord(
 }
 
 /** Returns the path of the desired state: on this machine, or inside the remote repository. */
-/** What is followed, for the log. Which branch is checked out in a clone is known after the first pass. */
-function followedBy(config: Config, { address }: Source): object {
-  const { GIT_REMOTE, GIT_BRANCH } = config;
-  const branch = GIT_BRANCH ?? (GIT_REMOTE === null ? 'the one that is checked out' : 'main');
-  return { origin: address, branch, desiredState: desiredStatePath(config) };
-}
-
 function desiredStatePath({ GIT_REMOTE, DESIRED_STATE }: Config): string {
   return GIT_REMOTE === null ? resolve(DESIRED_STATE) : DESIRED_STATE;
 }
@@ -218,7 +214,6 @@ async function startReconciling(
 }
 
 interface ServerParts extends Engine {
-  followed: string;
   store: Store;
   authenticator: Authenticator;
   logger: Logger;

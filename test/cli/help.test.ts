@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { helpText } from '../../src/cli/help.ts';
-import { flagOf } from '../../src/config.ts';
-import { SETTINGS, type Setting, type SettingName } from '../../src/settings.ts';
+import { flagOf } from '../../src/config/read.ts';
+import type { Setting } from '../../src/settings/setting.ts';
+import { SETTINGS, type SettingName } from '../../src/settings.ts';
 
 const SETTING_LIST = Object.entries(SETTINGS) as [SettingName, Setting<unknown>][];
 

@@ -130,6 +130,7 @@ describe('decisions.md: Everything else: routes and methods', () => {
     '/api/v2/apps/web/pause',
     '/api/v2/device_groups/edge/info/x',
     '/API/v2/apps',
+    '/',
     '/nothing',
     '/favicon.ico',
     '/openapi_json',

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/service/clock.ts';
+import type { Clock } from '../../src/process/clock.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 
 const HOUR = 3_600_000;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedFields, describeStep, summarizeStep } from '../../src/plan/describe.ts';
-import { printable } from '../../src/plan/printable.ts';
 import type { Step } from '../../src/plan/step.ts';
 import type { App } from '../../src/protocol/app.ts';
+import { printable } from '../../src/text/printable.ts';
 import { appOf } from '../support/fleet.ts';
 
 const DIGEST = 'sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef';

@@ -1,3 +1,4 @@
+import { obstacleToEngines } from './engine/namespace.ts';
 import { works } from './tools.ts';
 
 /** Runs once before all tests: prints which tests are skipped on this machine, and why. */
@@ -8,6 +9,8 @@ export function setup(): void {
       'HOLDFAST_TEST_MONGODB_URI is not set (npm run test:mongo starts a server)',
     );
   if (!works('openssl', ['version'])) announce('of origins over https', 'openssl is not installed');
+  const obstacle = obstacleToEngines();
+  if (obstacle !== null) announce('on a real container engine', obstacle);
   for (const shell of ['bash', 'zsh', 'fish'])
     if (!works(shell, ['--version'])) announce(`of completion in ${shell}`, 'it is not installed');
 }

@@ -36,17 +36,23 @@ export function redirectTo(address: string): Override {
   };
 }
 
+/** Makes a certificate for this machine, which is its own authority; resolves to the paths of its files. */
+export async function selfSignedCertificate(): Promise<{ keyFile: string; caFile: string }> {
+  const folder = await temporaryFolder();
+  const [keyFile, caFile] = [join(folder, 'key.pem'), join(folder, 'ca.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  await execute('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', keyFile, '-out', caFile]);
+  return { keyFile, caFile };
+}
+
 /** Serves a bare repository over https, to these credentials (`user:token`), until the test is over. */
 export async function serveHttps(
   bare: string,
   credentials: string,
   instead: Override = () => false,
 ): Promise<HttpsOrigin> {
-  const folder = await temporaryFolder();
-  const [keyFile, caFile] = [join(folder, 'key.pem'), join(folder, 'ca.pem')];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  await execute('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', keyFile, '-out', caFile]);
+  const { keyFile, caFile } = await selfSignedCertificate();
   const seen: (string | null)[] = [];
   let expected = basic(credentials);
   const server = createServer(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
-import type { Clock } from '../../src/service/clock.ts';
+import type { Clock } from '../../src/process/clock.ts';
 import { type Service, startService } from '../../src/service/service.ts';
 import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';

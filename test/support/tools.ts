@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 
 /** A tool that some tests need and not every machine has. */
-type Tool = 'mongo' | 'openssl' | 'promtool' | 'reftable' | 'strace' | 'systemd-analyze';
+type Tool = 'docker' | 'mongo' | 'openssl' | 'promtool' | 'reftable' | 'strace' | 'systemd-analyze';
 
 /** Whether `HOLDFAST_TEST_REQUIRE` names this tool (`strace,openssl`), so that its tests must not be skipped. */
 export function isRequired(tool: Tool): boolean {

@@ -8,8 +8,8 @@ import {
   createAuthenticator,
 } from '../../http/access/authentication.ts';
 import { plainPasswordCheck } from '../../http/access/password.ts';
+import type { Clock } from '../../process/clock.ts';
 import type { Config } from '../../settings.ts';
-import type { Clock } from '../clock.ts';
 
 interface AccountsEnvironment {
   clock: Clock;

@@ -1,15 +1,14 @@
 import { constants } from 'node:fs';
-import { access, chmod, mkdir, open, stat, writeFile } from 'node:fs/promises';
+import { access, open, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { syncFoldersUpTo } from '../../disk/sync.ts';
+import { makeOwnFolder } from '../../disk/folder.ts';
 import { descriptorAdvice, HoldfastError, messageOf } from '../../errors.ts';
 import { type FolderLock, lockFolder } from '../../store/sqlite/folder-lock.ts';
 
 /** The permission bits of the group and of all others. */
 const OTHERS = 0o077;
-const OWNER_ONLY = 0o700;
 
 /** The files in the folder that only the manager may read. */
 const SECRET_FILES = [
@@ -29,12 +28,8 @@ const SECRET_FILES = [
  */
 export async function openDataFolder(path: string, logger: Logger): Promise<string> {
   const folder = resolve(path);
-  const topmost = await makeFolder(folder).catch((error) => {
-    throw unusable(folder, error);
-  });
   try {
-    if (topmost === null) await useExisting(folder, logger);
-    else await completeNew(folder, topmost);
+    if (!(await makeOwnFolder(folder))) await useExisting(folder, logger);
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw unusable(folder, error);
@@ -50,35 +45,6 @@ export async function lockDataFolder(folder: string, now: number): Promise<Folde
     if (!(error instanceof HoldfastError)) throw error;
     throw new HoldfastError(error.kind, `${error.message} (DATA_DIR is ${folder})`, {}, error);
   }
-}
-
-/**
- * Creates a folder and its missing parents; resolves to the topmost folder that was created, or null if the folder
- * existed. Node's recursive `mkdir` never returns if a parent allows no new folders (`/proc`).
- */
-export async function makeFolder(folder: string): Promise<string | null> {
-  const make = (): Promise<string | null> =>
-    mkdir(folder, { mode: OWNER_ONLY }).then(
-      () => folder,
-      (error: NodeJS.ErrnoException) => {
-        if (error.code === 'EEXIST') return null;
-        throw error;
-      },
-    );
-  try {
-    return await make();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
-  const topmost = await makeFolder(dirname(folder));
-  return (await make()) === null ? topmost : (topmost ?? folder);
-}
-
-/** Completes a new folder: sets its mode despite the umask, makes git ignore it, and syncs it to the disk. */
-async function completeNew(folder: string, topmost: string): Promise<void> {
-  await chmod(folder, OWNER_ONLY);
-  await writeFile(`${folder}/.gitignore`, '*\n', { mode: 0o600 });
-  await syncFoldersUpTo(dirname(topmost), folder);
 }
 
 async function useExisting(folder: string, logger: Logger): Promise<void> {

@@ -93,7 +93,6 @@ export async function openCheckout(
   return {
     repository,
     isNew,
-    address: repository.context.folder,
     reader,
     publisher,
     record: withMaintenance(withoutDeadLock(createIdsRecord(repository), locks), maintenance),

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { makeFolder, openDataFolder } from '../../../src/service/open/data-folder.ts';
+import { openDataFolder } from '../../../src/service/open/data-folder.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { testRepository } from '../../support/git.ts';
 import { SMALL_FLEET, startManager } from '../../support/manager.ts';
@@ -97,15 +97,6 @@ describe('openDataFolder', () => {
       kind: 'unavailable',
       message: expect.stringMatching(new RegExp(`^DATA_DIR cannot be used: ${folder} .*${reason}`)),
     });
-  });
-});
-
-describe('makeFolder', () => {
-  it('resolves to the topmost folder that it created, from which on the names must be synced', async () => {
-    const top = await temporaryFolder();
-    expect(await makeFolder(join(top, 'a/b/c'))).toBe(join(top, 'a'));
-    expect(await makeFolder(join(top, 'a/b/d'))).toBe(join(top, 'a/b/d'));
-    expect(await makeFolder(join(top, 'a/b'))).toBeNull();
   });
 });
 

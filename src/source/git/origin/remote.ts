@@ -63,11 +63,18 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const publishing = { branch, origin, writer, refs, reader, turns, fetch, waitLimit, maintenance, faults };
   return {
     repository,
-    address: access.url,
     reader,
     publisher: createPushPublisher(publishing),
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({ ...publishing, repository, origin: recordOrigin, mirror, access }),
+    record: createOriginRecord({
+      repository,
+      branch,
+      origin: recordOrigin,
+      turns,
+      mirror,
+      access,
+      maintenance,
+    }),
     // There is no work tree: a folder exists only once it is in a commit.
     isFolderOnDisk: async () => false,
     origin: { refresh: () => turns.run(() => maintenance.addingObjects(mirror.repairAndFetch)), ...endings },

@@ -1,22 +1,22 @@
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
-import { causesOf } from '../../errors.ts';
-import { printable } from '../../plan/printable.ts';
-import { SECRET_SETTINGS } from '../../settings.ts';
+import { causesOf } from './errors.ts';
+import { printable } from './text/printable.ts';
 
 /** Fields of these names are masked in all logged objects. */
-const SECRETS = ['authorization', 'password', 'token', 'secret', ...SECRET_SETTINGS];
+const SECRETS = ['authorization', 'password', 'token', 'secret'];
 
 /** How many bytes of the log are buffered for a reader that does not keep up; further lines are dropped. */
 const MAX_BUFFERED = 1_048_576;
 
 /**
  * Creates the log. Each event is one line of JSON, or a readable line if `out` is a terminal. Credentials are masked,
- * and control characters that a terminal would act on are escaped.
+ * and control characters that a terminal would act on are escaped. `secrets` names further fields to mask.
  */
 export async function createLogger(
   level: string,
   out: Writable & { isTTY?: boolean; hasColors?(): boolean },
+  secrets: readonly string[],
 ): Promise<Logger> {
   const options = {
     level,
@@ -24,7 +24,7 @@ export async function createLogger(
     serializers: { err: serializeError },
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: {
-      paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
+      paths: [...SECRETS, ...secrets].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
       censor: (value: unknown) => (value === null ? null : '(secret)'),
     },
   };

@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { HoldfastError } from '../../../src/errors.ts';
-import { createLogger } from '../../../src/service/observability/logger.ts';
+import { HoldfastError } from '../src/errors.ts';
+import { createLogger } from '../src/logger.ts';
+import { SECRET_SETTINGS } from '../src/settings.ts';
 
 interface Output {
   out: PassThrough;
@@ -41,7 +42,7 @@ describe('createLogger', () => {
     'WEBHOOK_SECRET',
   ])('replaces the value of %s at any depth', async (name) => {
     const { lines, out } = collect();
-    const logger = await createLogger('info', out);
+    const logger = await createLogger('info', out, SECRET_SETTINGS);
     logger.info({ [name]: 'hunter-2', a: { [name]: 'hunter-2', b: { [name]: 'hunter-2' } }, kept: 1 }, 'x');
     await expect.poll(() => lines().length).toBe(1);
     expect(JSON.stringify(lines())).not.toContain('hunter-2');
@@ -50,7 +51,7 @@ describe('createLogger', () => {
 
   it('writes readable lines without credentials to a terminal', async () => {
     const { out, text } = collect({ isTTY: true });
-    (await createLogger('info', out)).info({ password: 'hunter-2' }, 'started');
+    (await createLogger('info', out, SECRET_SETTINGS)).info({ password: 'hunter-2' }, 'started');
     await expect.poll(text).toContain('started');
     expect(text()).not.toContain('hunter-2');
     expect(() => JSON.parse(text())).toThrow();
@@ -58,7 +59,7 @@ describe('createLogger', () => {
 
   it('escapes control characters in lines of JSON, which parse to the same text', async () => {
     const { lines, out, text } = collect();
-    (await createLogger('info', out)).info({ file: HOSTILE }, HOSTILE);
+    (await createLogger('info', out, SECRET_SETTINGS)).info({ file: HOSTILE }, HOSTILE);
     await expect.poll(() => lines().length).toBe(1);
     expect(lines()[0]).toMatchObject({ file: HOSTILE, msg: HOSTILE });
     expect(text().trimEnd()).not.toMatch(CONTROLS);
@@ -69,7 +70,7 @@ describe('createLogger', () => {
     const git = new Error('git fetch failed: no route');
     const origin = new HoldfastError('unavailable', 'origin is unreachable', {}, git);
     const write = new HoldfastError('unavailable', 'not written: origin is unreachable', {}, origin);
-    (await createLogger('info', out)).error({ err: write }, 'x');
+    (await createLogger('info', out, SECRET_SETTINGS)).error({ err: write }, 'x');
     await expect.poll(() => lines().length).toBe(1);
     const message = 'not written: origin is unreachable: git fetch failed: no route';
     expect(lines()[0]).toMatchObject({ err: { type: 'HoldfastError', message } });
@@ -78,7 +79,7 @@ describe('createLogger', () => {
   it('escapes control characters on a terminal in messages, keys, values and errors', async () => {
     const { out, text } = collect({ isTTY: true });
     const cause = Object.assign(new Error(HOSTILE), { stderr: HOSTILE });
-    (await createLogger('info', out)).error(
+    (await createLogger('info', out, SECRET_SETTINGS)).error(
       { file: HOSTILE, err: cause, [HOSTILE]: { in: [HOSTILE] } },
       HOSTILE,
     );
@@ -90,14 +91,14 @@ describe('createLogger', () => {
 
   it.each([true, false])('uses colours if the terminal supports them: %s', async (hasColors) => {
     const { out, text } = collect({ isTTY: true, hasColors: () => hasColors });
-    (await createLogger('info', out)).info('started');
+    (await createLogger('info', out, SECRET_SETTINGS)).info('started');
     await expect.poll(text).toContain('started');
     expect(text().includes('\u001b[')).toBe(hasColors);
   });
 
   it('shows whether a secret is set', async () => {
     const { lines, out } = collect();
-    const logger = await createLogger('info', out);
+    const logger = await createLogger('info', out, SECRET_SETTINGS);
     logger.info({ settings: { MONGODB_URI: null, BASIC_AUTH_PASSWORD: 'hunter-2' } }, 'x');
     await expect.poll(() => lines().length).toBe(1);
     expect(lines()[0]).toMatchObject({ settings: { MONGODB_URI: null, BASIC_AUTH_PASSWORD: '(secret)' } });
@@ -105,7 +106,7 @@ describe('createLogger', () => {
 
   it('buffers at most two megabytes while the reader does not read, and logs again when it reads', async () => {
     const out = new PassThrough();
-    const logger = await createLogger('info', out);
+    const logger = await createLogger('info', out, SECRET_SETTINGS);
     for (let line = 0; line < 100; line++) logger.info('x'.repeat(100_000));
     expect(out.writableLength).toBeLessThan(2_000_000);
     let text = '';
@@ -119,7 +120,7 @@ describe('createLogger', () => {
 
   it('leaves out lines below its level', async () => {
     const { lines, out } = collect();
-    const logger = await createLogger('warn', out);
+    const logger = await createLogger('warn', out, SECRET_SETTINGS);
     logger.info('left out');
     logger.warn('logged');
     await expect.poll(() => lines().map(({ msg }) => msg)).toEqual(['logged']);

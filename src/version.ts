@@ -1,4 +1,4 @@
-import packageJson from '../../package.json' with { type: 'json' };
+import packageJson from '../package.json' with { type: 'json' };
 
 /** The version in package.json. */
 export const PRODUCT_VERSION: string = packageJson.version;

@@ -1,0 +1,54 @@
+import { EngineError, type EngineErrorCode } from './engine.ts';
+
+/** What engines say, and what it means. The first row that fits counts. A row without a status fits any. */
+const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp }[] = [
+  { code: 'no-space', text: /no space left on device|disk quota exceeded/i },
+  // Docker Hub's answer for an image that does not exist, and for one that others may see; its status is 404.
+  { code: 'image-missing', text: /repository does not exist or may require/i },
+  { code: 'unauthorized', text: /\bunauthorized\b|authentication required|no basic auth credentials/i },
+  {
+    code: 'unauthorized',
+    text: /\baccess( to the resource is|:)? (denied|forbidden)|incorrect username or password/i,
+  },
+  { code: 'unauthorized', text: /: denied(:|$)|invalid username\/password/i },
+  { code: 'image-missing', text: /manifest unknown|manifest for .* not found|name unknown/i },
+  { code: 'image-missing', text: /no such image|image not known|not found: does not exist/i },
+  { code: 'network-missing', text: /network \S+ not found|unable to find network/i },
+  { code: 'port-taken', text: /port is already allocated|address already in use/i },
+  { code: 'name-taken', text: /container name .* (is )?already in use/i },
+  { code: 'absent', status: 404 },
+];
+
+/** Characters. A registry's whole page of HTML can stand in a message. */
+const LONGEST = 500;
+/** Characters. Replacing shorter values would make a message unreadable and tell what they are by their places. */
+const SHORTEST_SECRET = 4;
+
+/** Returns what an answer of an engine means, by its status and, where only the text tells, by its text. */
+export function codeOf(status: number, text: string): EngineErrorCode {
+  const fits = (row: (typeof MEANINGS)[number]): boolean =>
+    (row.status === undefined || row.status === status) && (row.text === undefined || row.text.test(text));
+  return MEANINGS.find(fits)?.code ?? 'refused';
+}
+
+/** Returns the error for an answer that says that a call failed. `secrets` are cut out of its text. */
+export function refusal(
+  call: string,
+  status: number,
+  text: string,
+  secrets: readonly string[] = [],
+): EngineError {
+  const said = tidy(redact(text, secrets));
+  return new EngineError(codeOf(status, text), said === '' ? `${call}: the engine answered ${status}` : said);
+}
+
+function redact(text: string, secrets: readonly string[]): string {
+  return secrets
+    .filter((secret) => secret.length >= SHORTEST_SECRET)
+    .reduce((said, secret) => said.replaceAll(secret, '***'), text);
+}
+
+function tidy(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > LONGEST ? `${line.slice(0, LONGEST)} …` : line;
+}

@@ -1,0 +1,110 @@
+import { hash } from 'node:crypto';
+import * as z from 'zod';
+import { AppRecord, InfoRecord } from '../../protocol/info.ts';
+import { Name } from '../../protocol/name.ts';
+import type { Reply } from './http-request.ts';
+
+/** A reply with what a device group wants. Its shape is checked, the fields of its apps are not. */
+export interface InfoReply {
+  /** The ETag, with its quotes; made from the body if the manager sends none. */
+  etag: string;
+  /** First four hex digits of the fleet id; null if the ETag does not say. */
+  fleet: string | null;
+  /** The revision that the manager has applied; null if it does not say. */
+  revision: string | null;
+  /** The parsed JSON. */
+  body: unknown;
+  groupId: number;
+  pruneId: number;
+  /** In the order of `apps_list`, each with its record as sent. */
+  apps: readonly InfoApp[];
+  /** Names of fields that this worker does not know: `x` of the reply, `apps.x` of an app. */
+  unknownFields: readonly string[];
+}
+
+interface InfoApp {
+  name: string;
+  id: number;
+  record: Readonly<Record<string, unknown>>;
+}
+
+/** As much of an app as says which one it is. Its other fields are the planner's. */
+const AppHead = z.looseObject({ app_name: Name, app_id: AppRecord.shape.app_id });
+
+/** A reply in which each app is checked only as far as the reply depends on it. */
+const InfoHead = z.looseObject({
+  prune_id: InfoRecord.shape.prune_id,
+  device_group_id: InfoRecord.shape.device_group_id,
+  apps_list: z.array(Name),
+  apps: z.array(AppHead),
+});
+type InfoHead = z.infer<typeof InfoHead>;
+
+/** The parts of a reply that are in its body. */
+export type InfoBody = Pick<InfoReply, 'body' | 'groupId' | 'pruneId' | 'apps' | 'unknownFields'>;
+
+/** Returns a reply with status 200 whose shape is right, or what is wrong with it. */
+export function checkedReply({
+  body: text,
+  headers,
+}: Pick<Reply, 'body' | 'headers'>): InfoReply | { problem: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { problem: 'the reply is not JSON: is MANAGER the address of a manager?' };
+  }
+  const body = checkedBody(value);
+  if ('problem' in body) return body;
+  const etag = etagOf(headers['etag'], text);
+  const fleet = FLEET.exec(etag)?.[1] ?? null;
+  return { etag, fleet, revision: headers['holdfast-revision'] ?? null, ...body };
+}
+
+/** Returns the parts of a parsed body whose shape is right, or what is wrong with it. Also for one that was kept. */
+export function checkedBody(value: unknown): InfoBody | { problem: string } {
+  const parsed = InfoHead.safeParse(value);
+  if (!parsed.success) return { problem: problemOf(parsed.error) };
+  const head = parsed.data;
+  const problem = listProblem(head);
+  if (problem !== null) return { problem };
+  return {
+    body: value,
+    groupId: head.device_group_id,
+    pruneId: head.prune_id,
+    apps: head.apps.map((app) => ({ name: app.app_name, id: app.app_id, record: app })),
+    unknownFields: unknownFields(head),
+  };
+}
+
+/** Begins an ETag of a manager that says which fleet it is (docs/decisions/0021-order-in-the-etag.md). */
+const FLEET = /^(?:W\/)?"([0-9a-f]{4})\.\d+-/;
+const ETAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/;
+
+function etagOf(header: string | undefined, body: string): string {
+  if (header !== undefined && ETAG.test(header)) return header;
+  return `"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
+}
+
+function problemOf(error: z.ZodError): string {
+  const [issue] = error.issues;
+  const place = issue?.path.map(String).join('.') ?? '';
+  return `the reply is not that of a manager: ${place === '' ? '' : `${place}: `}${issue?.message}`;
+}
+
+function listProblem({ apps_list: names, apps }: InfoHead): string | null {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) return `the reply names the app "${name}" twice`;
+    seen.add(name);
+  }
+  const isSame = names.length === apps.length && apps.every((app, index) => app.app_name === names[index]);
+  return isSame ? null : 'the apps of the reply are not those of its apps_list';
+}
+
+function unknownFields(head: InfoHead): string[] {
+  const names = new Set(Object.keys(head).filter((name) => !Object.hasOwn(InfoRecord.shape, name)));
+  for (const app of head.apps)
+    for (const name of Object.keys(app)) if (!Object.hasOwn(AppRecord.shape, name)) names.add(`apps.${name}`);
+  return [...names];
+}

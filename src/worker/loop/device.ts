@@ -1,0 +1,291 @@
+import { createSingleFlight } from '../../async/single-flight.ts';
+import { messageOf } from '../../errors.ts';
+import { NAME_PATTERN } from '../../protocol/name.ts';
+import { EngineError, type EngineInfo } from '../engine/engine.ts';
+import type { InfoBody } from '../link/info-reply.ts';
+import type { Counts } from '../metrics/exposition.ts';
+import type { World } from '../plan/draft.ts';
+import { forgetImages } from '../plan/images.ts';
+import type { Memory } from '../plan/memory.ts';
+import type { Actual, Disk, Step, Wanted } from '../plan/model.ts';
+import { type Plan, plan } from '../plan/plan.ts';
+import { rehearse } from '../plan/rehearse.ts';
+import { NEW_SESSION, type Session } from '../plan/session.ts';
+import { readWanted, sourceOf } from '../plan/wanted.ts';
+import { ImageCare } from './image-care.ts';
+import { type Inspected, observe } from './observe.ts';
+import { type Known, type Parts, secondsOf, wallTimeOf } from './parts.ts';
+import type { Problems } from './problems.ts';
+import { policyOf, prefixOf, rulesOf } from './rules.ts';
+import { Runner, type UnderWay } from './runner.ts';
+
+/** Lines of a failed container that are reported. */
+const LOG_LINES = 20;
+/** States of an app that is on its way. */
+const CHANGING: ReadonlySet<string> = new Set(['pulling', 'updating', 'checking']);
+
+/** The containers of this device: looks at them, plans, acts, and remembers. */
+export class Device {
+  readonly #parts: Parts;
+  readonly #problems: Problems;
+  readonly #onChange: () => void;
+  readonly #flight = createSingleFlight(() => this.#look());
+  readonly #inspected: Inspected = new Map();
+  readonly #known: Known;
+  readonly #images: ImageCare;
+  readonly #runner: Runner;
+  #reply: InfoBody | null = null;
+  #isStopped = false;
+  info: EngineInfo | null = null;
+  actual: Actual | null = null;
+
+  /** `onChange` is called when something may have changed that people or reports show. */
+  constructor(parts: Parts, problems: Problems, memory: Memory, onChange: () => void) {
+    this.#parts = parts;
+    this.#problems = problems;
+    this.#known = { memory, session: NEW_SESSION };
+    this.#onChange = onChange;
+    this.#images = new ImageCare(parts, problems, {
+      get: () => this.memory,
+      set: (change) => this.remember(change),
+    });
+    this.#runner = new Runner(parts, this.#known, {
+      actual: () => this.actual,
+      onLearned: () => this.save(),
+      onEnd: () => void this.look(),
+    });
+  }
+
+  get memory(): Memory {
+    return this.#known.memory;
+  }
+
+  get session(): Session {
+    return this.#known.session;
+  }
+
+  get counts(): Counts {
+    return this.#runner.counts;
+  }
+
+  /** What the manager asks of this device; null before it is known, or while it is not known what the machine has. */
+  get wanted(): Wanted | null {
+    const { config } = this.#parts;
+    const source = this.memory.reply?.source;
+    if (this.#reply === null || this.info === null || source === undefined) return null;
+    return readWanted(this.#reply, source, this.info, policyOf(config));
+  }
+
+  /** Whether nothing is under way: no step, no pull, no prune. */
+  get isIdle(): boolean {
+    return this.#runner.isIdle;
+  }
+
+  /** The apps that the manager asked for last, by name. */
+  get listed(): readonly string[] {
+    return this.#reply?.apps.map(({ name }) => name) ?? [];
+  }
+
+  /** Takes what the manager asks for, with what is to be remembered of it. */
+  accept(reply: InfoBody, remembered: Partial<Memory>): void {
+    this.#reply = reply;
+    this.remember(remembered);
+  }
+
+  remember(change: Partial<Memory>): void {
+    this.#known.memory = { ...this.#known.memory, ...change };
+  }
+
+  /** Lets a version be tried again that was taken back, or that waits. Returns whether the device has such an app. */
+  retry(app: string): boolean {
+    const id = this.wanted?.apps.find(({ name }) => name === app)?.id;
+    if (id === undefined) return false;
+    const memory = this.memory.apps[app];
+    if (memory !== undefined)
+      this.remember({ apps: { ...this.memory.apps, [app]: { ...memory, failed: null } } });
+    const { [app]: _, ...troubles } = this.session.troubles;
+    this.#known.session = { ...this.session, troubles, retries: { ...this.session.retries, [app]: id } };
+    void this.look();
+    return true;
+  }
+
+  /**
+   * Forgets the ids of the manager, which was set up anew: the next look goes by content, whatever its ids are.
+   */
+  async forgetIds(): Promise<void> {
+    const { config } = this.#parts;
+    const { reply, epoch: before } = this.memory;
+    const epoch = before + 1;
+    const fleet = /^"([0-9a-f]{4})\.\d+-/.exec(reply?.etag ?? '')?.[1] ?? null;
+    const source = sourceOf({ fleet, manager: config.MANAGER, group: config.DEVICE_GROUP, epoch });
+    this.remember({ epoch, groupId: null, done: null, reply: reply === null ? null : { ...reply, source } });
+    await this.look();
+  }
+
+  /** Seconds after which the next look is due: soon while a new version is being judged or a try is due. */
+  lookAgainAfter(): number {
+    const interval = this.#parts.config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
+    const now = secondsOf(this.#parts);
+    const phases = Object.values(this.session.phases);
+    const isJudging = phases.some(({ state }) => state === 'checking' || state === 'updating');
+    const tries = Object.values(this.session.troubles).flatMap((lanes) => Object.values(lanes));
+    const waits = Object.values(this.session.waits).map(({ until }) => until);
+    const next = [...tries.map(({ nextTry }) => nextTry), ...waits].filter((time) => time > now);
+    return Math.max(0.1, Math.min(interval, isJudging ? 1 : interval, ...next.map((time) => time - now)));
+  }
+
+  /** Whether an app is on its way to what is wanted. */
+  isChanging(): boolean {
+    return Object.values(this.session.phases).some(({ state }) => CHANGING.has(state));
+  }
+
+  /** Resolves to all that this device would do; null if the engine cannot be asked. Does nothing. */
+  async rehearse(): Promise<Step[] | null> {
+    try {
+      await this.connect();
+      const wanted = this.wanted;
+      const actual = await this.#observe(wanted);
+      return rehearse(
+        this.#world(wanted, actual, { hasRoomToSwap: true, hasRoomToPull: true }, this.#runner.underWay()),
+      );
+    } catch (error) {
+      this.#noteOutage(error);
+      return null;
+    }
+  }
+
+  /** Looks and acts. Resolves once the look is over; steps go on. Never rejects. */
+  look(): Promise<Plan | null> {
+    return this.#flight.request();
+  }
+
+  /** Saves what is remembered. */
+  async save(): Promise<void> {
+    const problem = await this.#parts.memoryFile.write(this.memory);
+    if (problem === null) this.#problems.clear('state-not-saved');
+    else if (this.#problems.note('state-not-saved', problem))
+      this.#parts.logger.error({ problem }, 'what this worker knows could not be saved; it goes on');
+  }
+
+  /** Begins no more steps, cancels pulls, and waits for the steps under way. Containers keep running. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#runner.cancelPulls();
+    await this.#flight.idle();
+    await this.#runner.idle();
+    await this.save();
+  }
+
+  async #look(): Promise<Plan | null> {
+    if (this.#isStopped) return null;
+    try {
+      await this.connect();
+      const wanted = this.wanted;
+      const before = this.#runner.underWay();
+      const actual = await this.#observe(wanted);
+      this.actual = actual;
+      this.remember(forgetImages(this.memory, actual));
+      return await this.#act(wanted, actual, before);
+    } catch (error) {
+      this.#noteOutage(error);
+      return null;
+    }
+  }
+
+  /** Asks the engine who it is, unless it is known. Rejects with an `EngineError`. */
+  async connect(): Promise<void> {
+    if (this.info !== null) return;
+    const { engine, identity, logger } = this.#parts;
+    this.info = await engine.connect();
+    const { name, product, version, api } = this.info;
+    if (NAME_PATTERN.test(name)) identity.name ??= name;
+    this.#problems.clear('engine-unavailable');
+    logger.info({ name, product, version, api }, 'connected to the container engine');
+  }
+
+  #noteOutage(error: unknown): void {
+    const isEngine = error instanceof EngineError;
+    if (!isEngine) this.#parts.logger.error({ err: error }, 'a look failed');
+    this.info = null;
+    this.#inspected.clear();
+    // What ended together with the engine has not failed.
+    this.#known.session = { ...this.session, sightings: {} };
+    if (this.#problems.note('engine-unavailable', messageOf(error)) && isEngine)
+      this.#parts.logger.warn(
+        { reason: messageOf(error) },
+        'the container engine cannot be used; containers are left to it',
+      );
+    this.#onChange();
+  }
+
+  #observe(wanted: Wanted | null): Promise<Actual> {
+    const { config, engine } = this.#parts;
+    const names = new Set(wanted?.apps.map(({ name }) => name));
+    const takesAll = config.TAKE_OVER_NEBULA === 'all' && wanted !== null;
+    return observe(
+      engine,
+      {
+        worker: config.WORKER,
+        prefix: prefixOf(config.WORKER),
+        takesOver: (app) => takesAll || names.has(app),
+      },
+      {
+        isChanging: (app) => this.session.phases[app]?.state !== 'running',
+        references: wanted?.apps.flatMap(({ record }) => record?.container_image ?? []) ?? [],
+      },
+      this.#inspected,
+    );
+  }
+
+  /** `before` is what was under way when the look began: of that, the look can have seen either side. */
+  async #act(wanted: Wanted | null, actual: Actual, before: UnderWay): Promise<Plan> {
+    const disk = await this.#images.careForDisk(this.info?.root ?? '/', actual, wanted);
+    const made = plan(this.#world(wanted, actual, disk, before));
+    Object.assign(this.#known, { memory: made.memory, session: made.session });
+    for (const failure of made.failures) await this.#keepLog(failure);
+    await this.save();
+    this.#runner.cancelPulls(
+      (app, id) => wanted === null || wanted.apps.some((one) => one.name === app && one.id === id),
+    );
+    if (!this.#isStopped) this.#runner.begin(made);
+    if (this.isIdle && wanted !== null) this.#prune(wanted, actual);
+    this.#onChange();
+    return made;
+  }
+
+  #world(wanted: Wanted | null, actual: Actual, disk: Disk, before: UnderWay): World {
+    const now = this.#runner.underWay();
+    return {
+      wanted,
+      actual,
+      memory: this.memory,
+      session: this.session,
+      rules: rulesOf(this.#parts.config),
+      disk,
+      busy: new Set([...before.busy, ...now.busy]),
+      pulling: new Set([...before.pulling, ...now.pulling]),
+      now: secondsOf(this.#parts),
+      wallTime: wallTimeOf(this.#parts),
+      random: this.#parts.random(),
+    };
+  }
+
+  async #keepLog({ app, container }: Plan['failures'][number]): Promise<void> {
+    const log = await this.#parts.engine.logs(container, LOG_LINES).catch(() => []);
+    const memory = this.memory.apps[app];
+    if (memory?.failed == null) return;
+    this.counts.rollbacks += 1;
+    const { code, text, id } = memory.failed;
+    this.#parts.logger.warn({ app, id, code, log }, `${app} is taken back: ${text}`);
+    this.remember({
+      apps: { ...this.memory.apps, [app]: { ...memory, failed: { ...memory.failed, log } } },
+    });
+  }
+
+  /** Carries a prune out once nothing else is to be done. The first one ever seen is only remembered. */
+  #prune(wanted: Wanted, actual: Actual): void {
+    const done = this.memory.pruneId;
+    if (done === null) this.remember({ pruneId: wanted.pruneId });
+    else if (wanted.pruneId > done) this.#runner.track(this.#images.prune(actual, wanted));
+  }
+}

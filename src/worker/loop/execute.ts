@@ -1,0 +1,86 @@
+import { messageOf } from '../../errors.ts';
+import type { TroubleCode } from '../../protocol/report.ts';
+import { networksOf } from '../engine/body.ts';
+import { type Engine, EngineError, type EngineErrorCode } from '../engine/engine.ts';
+import type { StepResult } from '../plan/learn.ts';
+import type { Step } from '../plan/model.ts';
+
+/** Carries out a step. Never rejects: that a step fails is something to learn from. */
+export async function execute(engine: Engine, step: Step, signal: AbortSignal): Promise<StepResult> {
+  try {
+    const imageId = await act(engine, step, signal);
+    return imageId === null ? { ok: true, step } : { ok: true, step, imageId };
+  } catch (error) {
+    return { ok: false, step, code: codeOf(error, step), text: messageOf(error) };
+  }
+}
+
+async function act(engine: Engine, step: Step, signal: AbortSignal): Promise<string | null> {
+  switch (step.do) {
+    case 'pull':
+      return (await engine.pull(step.image, signal)).id;
+    case 'create':
+      await create(engine, step);
+      return null;
+    case 'stop':
+      await engine.stop(step.container, step.grace);
+      return null;
+    case 'rename':
+      await engine.rename(step.container, step.to);
+      return null;
+    case 'start':
+      await engine.start(step.container);
+      return null;
+    case 'restart':
+      await engine.restart(step.container, step.grace);
+      return null;
+    case 'remove':
+      await engine.remove(step.container);
+      return null;
+  }
+}
+
+/**
+ * Creates by the reference if it still stands for the staged image, so that `docker ps` shows it; by the image id if the
+ * tag has moved on since.
+ */
+async function create(engine: Engine, step: Extract<Step, { do: 'create' }>): Promise<void> {
+  const { name, record, slot, labels, imageId } = step;
+  const current = await engine.image(record.container_image);
+  const image = current?.id === imageId ? record.container_image : imageId;
+  const networks = withNebula(record.networks);
+  if (networksOf({ name, image, record, slot, labels, networks }).includes(NEBULA))
+    await engine.createNetwork(NEBULA);
+  await engine.create({ name, image, record, slot, labels, networks });
+}
+
+/** The network that all apps share, unless they use that of the machine or none. */
+const NEBULA = 'nebula';
+
+/** Returns the networks to join: `nebula` first, as with Nebula's worker, unless the list begins with `host` or `none`. */
+function withNebula(networks: readonly string[]): string[] {
+  const [first] = networks;
+  if (first === 'host' || first === 'none') return [first];
+  return [NEBULA, ...networks.filter((name) => name !== NEBULA)];
+}
+
+const CODES: Readonly<Record<EngineErrorCode, TroubleCode | null>> = {
+  unavailable: 'engine-unavailable',
+  timeout: null,
+  absent: null,
+  'name-taken': 'name-taken',
+  'port-taken': 'port-conflict',
+  'network-missing': 'network-missing',
+  'image-missing': 'image-missing',
+  unauthorized: 'pull-unauthorized',
+  'no-space': 'disk-pressure',
+  aborted: null,
+  refused: null,
+};
+
+function codeOf(error: unknown, { do: kind }: Step): TroubleCode {
+  const known = error instanceof EngineError ? CODES[error.code] : null;
+  if (known !== null) return known;
+  if (kind === 'pull') return 'pull-failed';
+  return kind === 'start' || kind === 'restart' ? 'start-failed' : 'create-failed';
+}

@@ -1,0 +1,187 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createFaults } from '../../faults.ts';
+import { EXIT, type ExitCode } from '../../process/exit.ts';
+import type { RunMode } from '../command.ts';
+import { engineAt } from '../engine/client.ts';
+import { readDisk } from '../machine.ts';
+import { renderMetrics } from '../metrics/exposition.ts';
+import { serveMetrics } from '../metrics/server.ts';
+import type { WorkerParts } from '../parts.ts';
+import { describeStep } from '../status/describe-step.ts';
+import { isAsWanted } from '../status.ts';
+import { type Agent, createAgent } from './agent.ts';
+import { type Parts, secondsOf } from './parts.ts';
+
+/** How a run ends, and where what it shows is written. */
+export interface LoopOptions {
+  mode: RunMode;
+  /** Writes to standard output. */
+  write(text: string): void;
+}
+
+/** Runs the worker and resolves to its exit code. Containers keep running when it ends. */
+export async function runLoop(parts: WorkerParts, { mode, write }: LoopOptions): Promise<ExitCode> {
+  const agent = await createAgent(completed(parts));
+  if (mode === 'dry-run') return preview(agent, write);
+  return mode === 'once' ? runOnce(agent) : runForever(agent);
+}
+
+function completed(parts: WorkerParts): Parts {
+  const { config, dockerConfig, registry } = parts;
+  const fixed =
+    registry === null
+      ? null
+      : { registry: registry.host, username: registry.user, password: registry.password };
+  const engine = engineAt(config.ENGINE ?? defaultSocket(process.env), {
+    credentials: { fixed, dockerConfig, env: process.env },
+  });
+  const faults = createFaults(process.env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
+  return { ...parts, engine, faults, random: Math.random };
+}
+
+/** Seconds for which the worker sleeps at most: what is due is looked up again then. */
+const LONGEST_NAP = 1;
+
+async function runForever(agent: Agent): Promise<ExitCode> {
+  const { parts, device, poller, reporter } = agent;
+  parts.socket?.serve({
+    status: () => agent.status(),
+    retry: (app) => device.retry(app),
+    forgetIds: () => device.forgetIds(),
+  });
+  const metrics = await openMetrics(agent);
+  let nextLook = 0;
+  const lookAgain = (): void => {
+    nextLook = secondsOf(parts) + device.lookAgainAfter();
+  };
+  const tasks = [
+    new Task(
+      () => nextLook,
+      () => device.look().then(lookAgain),
+    ),
+    new Task(
+      () => poller.nextAt,
+      () => pollAndLook(agent),
+    ),
+    new Task(
+      () => reporter.nextAt,
+      () => reporter.run(),
+    ),
+  ];
+  while (!parts.stopping.aborted) {
+    for (const task of tasks) task.beginIfDue(secondsOf(parts));
+    const nap = Math.min(LONGEST_NAP, ...tasks.map((task) => task.nextAt - secondsOf(parts)));
+    await sleep(Math.max(SHORTEST_NAP, nap) * 1000, undefined, { signal: parts.stopping }).catch(
+      () => undefined,
+    );
+  }
+  await device.stop();
+  await Promise.all(tasks.map((task) => task.ended()));
+  await metrics?.close();
+  return EXIT.ok;
+}
+
+/** Seconds. */
+const SHORTEST_NAP = 0.02;
+
+/** Work that is done again and again, never twice at once. Times are in seconds of the monotonic clock. */
+class Task {
+  readonly #dueAt: () => number;
+  readonly #work: () => Promise<void>;
+  #running: Promise<void> | null = null;
+
+  /** The work never rejects. */
+  constructor(dueAt: () => number, work: () => Promise<void>) {
+    this.#dueAt = dueAt;
+    this.#work = work;
+  }
+
+  /** When it is due next; infinity while it runs. */
+  get nextAt(): number {
+    return this.#running === null ? this.#dueAt() : Number.POSITIVE_INFINITY;
+  }
+
+  beginIfDue(now: number): void {
+    if (now < this.nextAt) return;
+    this.#running = this.#work().finally(() => {
+      this.#running = null;
+    });
+  }
+
+  async ended(): Promise<void> {
+    await this.#running;
+  }
+}
+
+async function pollAndLook({ parts, poller, device }: Agent): Promise<void> {
+  try {
+    await poller.poll();
+    await device.look();
+  } catch (error) {
+    if (!parts.stopping.aborted) parts.logger.error({ err: error }, 'a poll failed');
+  }
+}
+
+async function openMetrics(agent: Agent) {
+  const { parts, device } = agent;
+  const { METRICS_PORT, METRICS_HOST } = parts.config;
+  if (METRICS_PORT === null) return null;
+  let disk: Awaited<ReturnType<typeof readDisk>> = null;
+  const render = (): string => {
+    void readDisk([device.info?.root ?? '/', '/']).then((read) => {
+      disk = read;
+    });
+    return renderMetrics(agent.status(), device.counts, disk);
+  };
+  const server = await serveMetrics(METRICS_HOST, METRICS_PORT, render);
+  parts.logger.info({ port: server.port }, 'metrics are served');
+  return server;
+}
+
+/** Milliseconds between two looks of a single pass. */
+const PASS_NAP = 250;
+
+/** Works until nothing is left to do, or everything that is left waits. */
+async function runOnce(agent: Agent): Promise<ExitCode> {
+  const { parts, device, poller } = agent;
+  const isGood = await poller.poll();
+  while (!parts.stopping.aborted) {
+    const made = await device.look();
+    if (made === null) return EXIT.failed;
+    if (made.jobs.length === 0 && device.isIdle && !device.isChanging()) break;
+    await sleep(PASS_NAP, undefined, { signal: parts.stopping }).catch(() => undefined);
+  }
+  await device.stop();
+  for (const { name, state, error } of agent.status().apps)
+    parts.logger.info({ app: name, state, error }, 'state of an app');
+  if (!isGood) return EXIT.failed;
+  return isAsWanted(agent.status()) ? EXIT.ok : EXIT.problems;
+}
+
+/** Shows what the device would do if every step went well. */
+async function preview(agent: Agent, write: (text: string) => void): Promise<ExitCode> {
+  const { device, poller } = agent;
+  await device.connect();
+  const isGood = await poller.poll();
+  const steps = await device.rehearse();
+  if (steps === null || device.wanted === null) {
+    write(
+      `${agent.status().manager.error ?? agent.status().problems[0]?.text ?? 'nothing is known of what this device should run'}\n`,
+    );
+    return EXIT.failed;
+  }
+  for (const step of steps) write(`${describeStep(step)}\n`);
+  write(
+    steps.length === 0 ? 'This device has nothing to do.\n' : `${steps.length} steps. Nothing was done.\n`,
+  );
+  return isGood ? EXIT.ok : EXIT.failed;
+}
+
+/** Where the sockets of engines usually are. */
+const SOCKETS = ['/var/run/docker.sock', '/run/podman/podman.sock'];
+
+function defaultSocket(env: NodeJS.ProcessEnv): string {
+  const host = /^unix:\/\/(\/.+)$/.exec(env['DOCKER_HOST'] ?? '')?.[1];
+  return host ?? SOCKETS.find((path) => existsSync(path)) ?? '/var/run/docker.sock';
+}

@@ -1,0 +1,29 @@
+import type { Faults } from '../../faults.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { WorkerParts } from '../parts.ts';
+import type { Memory } from '../plan/memory.ts';
+import type { Session } from '../plan/session.ts';
+
+/** Everything that the loop works with. */
+export interface Parts extends WorkerParts {
+  engine: Engine;
+  faults: Faults;
+  /** A number in [0, 1). */
+  random(): number;
+}
+
+/** What the worker knows; it changes with each look and each step. */
+export interface Known {
+  memory: Memory;
+  session: Session;
+}
+
+/** Seconds of the monotonic clock. */
+export function secondsOf({ clock }: Pick<Parts, 'clock'>): number {
+  return clock.elapsed() / 1000;
+}
+
+/** Whole seconds since the Unix epoch. */
+export function wallTimeOf({ clock }: Pick<Parts, 'clock'>): number {
+  return Math.floor(clock.now() / 1000);
+}

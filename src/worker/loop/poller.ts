@@ -1,0 +1,175 @@
+import type { InfoReply } from '../link/info-reply.ts';
+import { checkedBody } from '../link/info-reply.ts';
+import type { PollResult, PollTrouble } from '../link/link.ts';
+import { firstPollDelay, pollDelay } from '../link/pace.ts';
+import { refuse, sourceOf } from '../plan/wanted.ts';
+import type { ManagerStatus } from '../status.ts';
+import type { Device } from './device.ts';
+import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
+import type { Problems } from './problems.ts';
+
+/** Intervals between two answers that the device group is gone, before it is believed. */
+const GONE_INTERVALS = 2;
+/** Seconds after which ids that stay behind are more than an old cache. */
+const LOST_IDS_AFTER = 3600;
+
+/** Polls the manager and hands the replies that can be believed to the device. */
+export class Poller {
+  readonly #parts: Parts;
+  readonly #device: Device;
+  readonly #problems: Problems;
+  #failures = 0;
+  #goneSince: number | null = null;
+  #behindSince: number | null = null;
+  #nextAt: number;
+  #lastGood: number | null = null;
+  #error: string | null = null;
+
+  constructor(parts: Parts, device: Device, problems: Problems) {
+    this.#parts = parts;
+    this.#device = device;
+    this.#problems = problems;
+    const interval = parts.config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
+    this.#nextAt = secondsOf(parts) + firstPollDelay({ interval, random: parts.random() });
+  }
+
+  /** When the next poll is due, by the monotonic clock in seconds. */
+  get nextAt(): number {
+    return this.#nextAt;
+  }
+
+  status(): ManagerStatus {
+    const wait = Math.max(0, this.#nextAt - secondsOf(this.#parts));
+    return {
+      address: this.#parts.config.MANAGER,
+      last_good_poll: this.#lastGood,
+      error: this.#error,
+      next_poll: Math.round(wallTimeOf(this.#parts) + wait),
+    };
+  }
+
+  /** Takes up what the manager said last, as it was kept over a restart. */
+  resume(): void {
+    const { reply } = this.#device.memory;
+    const body = reply === null ? null : checkedBody(reply.body);
+    if (body === null) return;
+    if ('problem' in body) this.#device.remember({ reply: null, done: null });
+    else this.#device.accept(body, {});
+  }
+
+  /** Polls once. Resolves to whether the manager answered with something that can be believed. */
+  async poll(): Promise<boolean> {
+    const { memory } = this.#device;
+    const newest = memory.reply?.etag ?? null;
+    const tags = { newest: newest === '' ? null : newest, done: memory.done };
+    const result = await this.#parts.link.poll(tags, this.#parts.stopping);
+    const isGood = this.#take(result);
+    this.#failures = isGood ? 0 : this.#failures + 1;
+    const interval = this.#parts.config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
+    const retryAfter = result.kind === 'trouble' ? result.retryAfter : null;
+    const delay = pollDelay({ interval, failures: this.#failures, retryAfter, random: this.#parts.random() });
+    this.#nextAt = secondsOf(this.#parts) + delay;
+    return isGood;
+  }
+
+  #take(result: PollResult): boolean {
+    if (result.kind === 'trouble') return this.#noteTrouble(result);
+    if (result.kind === 'group-gone') return this.#noteGone();
+    this.#goneSince = null;
+    this.#problems.clear('group-gone');
+    if (result.kind === 'new' && !this.#accept(result.reply)) return false;
+    if (this.#problems.clear('manager-unavailable', 'bad-reply'))
+      this.#parts.logger.info('the manager answers again');
+    this.#behindSince = null;
+    this.#problems.clear('ids-behind');
+    this.#lastGood = wallTimeOf(this.#parts);
+    this.#error = null;
+    return true;
+  }
+
+  #accept(reply: InfoReply): boolean {
+    const { memory } = this.#device;
+    const { config } = this.#parts;
+    const origin = {
+      fleet: reply.fleet,
+      manager: config.MANAGER,
+      group: config.DEVICE_GROUP,
+      epoch: memory.epoch,
+    };
+    const source = sourceOf(origin);
+    const isSame = memory.source === source;
+    const refusal = refuse(reply, isSame ? memory.groupId : null, this.#device.listed);
+    if (refusal !== null && refusal.code === 'ids-behind') return this.#noteBehind(refusal.text);
+    if (refusal !== null)
+      return this.#noteTrouble({ kind: 'trouble', code: 'bad-reply', text: refusal.text, retryAfter: null });
+    const { body, etag, revision, groupId } = reply;
+    const isNew = memory.reply?.etag !== etag;
+    this.#device.accept(reply, {
+      reply: { source, etag, revision, body },
+      ...(isSame ? { groupId } : {}),
+      ...(isNew && !isSame ? { done: null } : {}),
+    });
+    this.#noteUnknown(reply.unknownFields);
+    if (isNew)
+      this.#parts.logger.info({ revision, etag, apps: reply.apps.length }, 'the manager wants something new');
+    return true;
+  }
+
+  #noteTrouble({ code, text }: PollTrouble): false {
+    this.#error = text;
+    if (this.#problems.note(code, text))
+      this.#parts.logger.warn({ code, reason: text }, 'no news from the manager; all stays');
+    return false;
+  }
+
+  /** Ids fall for a while if another manager of the fleet still has an old reply in its cache. */
+  #noteBehind(text: string): false {
+    const now = secondsOf(this.#parts);
+    this.#behindSince ??= now;
+    const isLost = now - this.#behindSince >= LOST_IDS_AFTER;
+    const advice = isLost ? '; the manager seems to have lost its ids: holdfast worker forget-ids' : '';
+    this.#error = `${text}${advice}`;
+    if (this.#problems.note('ids-behind', this.#error))
+      this.#parts.logger.warn({ reason: this.#error }, 'ids are behind');
+    return false;
+  }
+
+  #noteUnknown(fields: readonly string[]): void {
+    if (fields.length === 0) this.#problems.clear('unknown-fields');
+    else if (this.#problems.note('unknown-fields', `this worker does not know ${fields.join(', ')}`))
+      this.#parts.logger.warn({ fields }, 'the manager sends fields that this worker does not know');
+  }
+
+  /** The group counts as gone after two such answers some time apart; then its apps stop, unless ON_GROUP_GONE is keep. */
+  #noteGone(): boolean {
+    const { config, logger } = this.#parts;
+    const now = secondsOf(this.#parts);
+    this.#goneSince ??= now;
+    const isSure = now - this.#goneSince >= GONE_INTERVALS * config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
+    const consequence =
+      config.ON_GROUP_GONE === 'keep' ? 'all stays' : isSure ? 'its apps stop' : 'asking again';
+    const text = `the manager has no device group "${config.DEVICE_GROUP}"; ${consequence}`;
+    this.#error = text;
+    if (this.#problems.note('group-gone', text)) logger.warn(text);
+    if (isSure && config.ON_GROUP_GONE === 'stop') this.#stopAll();
+    return true;
+  }
+
+  #stopAll(): void {
+    const { memory } = this.#device;
+    const body = {
+      prune_id: memory.pruneId ?? 1,
+      apps_list: [],
+      apps: [],
+      device_group_id: memory.groupId ?? 1,
+    };
+    const checked = checkedBody(body);
+    if ('problem' in checked) return;
+    const source = memory.source ?? '';
+    this.#device.accept(checked, {
+      reply: { source, etag: '', revision: null, body },
+      groupId: null,
+      done: null,
+    });
+  }
+}

@@ -1,0 +1,86 @@
+import { messageOf } from '../../errors.ts';
+import { createMachine } from '../machine.ts';
+import { buildReport, type ContainerFigures } from '../report.ts';
+import type { WorkerStatus } from '../status.ts';
+import type { Device } from './device.ts';
+import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
+
+/** Containers whose figures are asked for at once: each takes the engine a second. */
+const STATS_AT_ONCE = 4;
+
+/** Makes and sends reports. */
+export class Reporter {
+  readonly #parts: Parts;
+  readonly #device: Device;
+  readonly #status: () => WorkerStatus;
+  readonly #machine = createMachine();
+  #shown = '';
+  #reported = '';
+
+  constructor(parts: Parts, device: Device, status: () => WorkerStatus) {
+    this.#parts = parts;
+    this.#device = device;
+    this.#status = status;
+  }
+
+  /** Notes a change if something differs that people want to know: not attempts, times and figures. */
+  look(): void {
+    const { apps, problems, applied } = this.#status();
+    const shown = JSON.stringify([
+      apps.map(({ error, ...app }) => [app, error?.code ?? null]),
+      problems.map(({ code }) => code),
+      applied,
+    ]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    this.#parts.outbox.noteChange(secondsOf(this.#parts));
+  }
+
+  /** When there is something to do, in seconds of the monotonic clock. */
+  get nextAt(): number {
+    return this.#parts.outbox.nextAt(secondsOf(this.#parts));
+  }
+
+  /** Makes the report that is due, and sends what waits. */
+  async run(): Promise<void> {
+    const { outbox, link, stopping, random, logger } = this.#parts;
+    try {
+      const due = outbox.due(secondsOf(this.#parts));
+      if (due !== null) outbox.put(due, await this.#make(), secondsOf(this.#parts));
+      const batch = outbox.batch(secondsOf(this.#parts));
+      if (batch.length === 0) return;
+      const result = await link.send(batch, stopping);
+      outbox.settle(result, secondsOf(this.#parts), random());
+      if (result !== 'accepted') logger.debug({ result, reports: batch.length }, 'reports were not accepted');
+    } catch (error) {
+      if (!stopping.aborted) logger.error({ err: error }, `a report failed: ${messageOf(error)}`);
+    }
+  }
+
+  async #make() {
+    const status = this.#status();
+    const ids = JSON.stringify(status.apps.map(({ name, running_id, image }) => [name, running_id, image]));
+    const isUpdate = ids !== this.#reported;
+    this.#reported = ids;
+    const [machine, figures] = await Promise.all([
+      this.#machine.read([this.#device.info?.root ?? '/', '/']),
+      this.#figures(),
+    ]);
+    return buildReport({ status, machine, figures, isUpdate, now: wallTimeOf(this.#parts) });
+  }
+
+  async #figures(): Promise<Map<string, ContainerFigures>> {
+    const figures = new Map<string, ContainerFigures>();
+    const running = this.#device.actual?.containers.filter(({ state }) => state === 'running') ?? [];
+    for (let index = 0; index < running.length; index += STATS_AT_ONCE) {
+      const part = running.slice(index, index + STATS_AT_ONCE);
+      await Promise.all(
+        part.map(async ({ id }) => {
+          const found = await this.#parts.engine.stats(id).catch(() => null);
+          if (found !== null) figures.set(id, found);
+        }),
+      );
+    }
+    return figures;
+  }
+}

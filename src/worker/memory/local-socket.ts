@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, link, rename, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { HoldfastError, messageOf } from '../../errors.ts';
+import { type Answer, askSocket } from './local-request.ts';
+import { shortPath } from './short-path.ts';
+
+/** What a running worker does for the commands of people at the device. */
+export interface LocalCommands {
+  /** Returns the state of the device, for JSON. */
+  status(): unknown;
+  /** Tries a version again that was taken back, or that waits. Resolves to false if there is no such app. */
+  retry(app: string): boolean | Promise<boolean>;
+  /** Forgets the ids of the manager, which was set up anew. */
+  forgetIds(): void | Promise<void>;
+}
+
+/** The socket of a running worker. It is also the lock of DATA_DIR. */
+export interface LocalSocket {
+  /** Answers commands from now on; until then they are told that the worker is starting. */
+  serve(commands: LocalCommands): void;
+  close(): Promise<void>;
+}
+
+export const SOCKET = 'worker.sock';
+/** How often a socket that a killed worker left may be found: each time it is removed. */
+const TRIES = 3;
+
+/**
+ * Opens the socket in a folder. Rejects as `present` if another worker has it, with its process id. The socket of a
+ * killed worker is replaced. Rejects with the error of the system if there can be no socket in the folder.
+ */
+export async function openLocalSocket(folder: string): Promise<LocalSocket> {
+  for (let count = 0; count < TRIES; count++) {
+    const socket = await listen(folder);
+    if (socket !== null) return socket;
+    await removeStale(folder);
+  }
+  throw new HoldfastError('present', inUse(folder, null));
+}
+
+/** Resolves to null if something has the name. */
+async function listen(folder: string): Promise<LocalSocket | null> {
+  let commands: LocalCommands | null = null;
+  const server = createServer((request, response) => void answer(request, response, commands));
+  const path = shortPath(join(folder, SOCKET));
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen(path.text, resolve);
+    });
+    await chmod(join(folder, SOCKET), 0o600);
+  } catch (error) {
+    path.close();
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null;
+    server.close();
+    throw error;
+  }
+  // The command line or a health check does not keep a worker from ending.
+  server.on('error', () => undefined);
+  return {
+    serve: (given) => {
+      commands = given;
+    },
+    close: () => closeServer(server).finally(() => path.close()),
+  };
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+/**
+ * Removes the socket of a worker that is gone. It is renamed first and then asked again: another worker that starts at the
+ * same time may have replaced it in between, and then gets its name back. Rejects as `present` if a worker answers.
+ */
+async function removeStale(folder: string): Promise<void> {
+  const path = join(folder, SOCKET);
+  await refuseRunning(folder, path);
+  const aside = `${path}.${randomBytes(4).toString('hex')}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  try {
+    await refuseRunning(folder, aside);
+  } catch (error) {
+    await link(aside, path).catch(() => undefined);
+    throw error;
+  } finally {
+    await rm(aside, { force: true });
+  }
+}
+
+async function refuseRunning(folder: string, path: string): Promise<void> {
+  const reply = await askSocket(path, { method: 'GET', path: '/' });
+  if (reply !== null) throw new HoldfastError('present', inUse(folder, pidOf(reply)));
+}
+
+function pidOf({ body }: Answer): number | null {
+  const { pid } = (body ?? {}) as { pid?: unknown };
+  return typeof pid === 'number' ? pid : null;
+}
+
+function inUse(folder: string, pid: number | null): string {
+  const process = pid === null ? '' : ` (process ${pid})`;
+  return `another worker${process} uses ${folder}; stop it, or set DATA_DIR to another folder`;
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  commands: LocalCommands | null,
+): Promise<void> {
+  const { status, body } = await replyTo(request, commands).catch((error: unknown) => ({
+    status: 500,
+    body: { error: messageOf(error) },
+  }));
+  response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
+  response.end(JSON.stringify(body));
+}
+
+async function replyTo(
+  { method, url = '/' }: IncomingMessage,
+  commands: LocalCommands | null,
+): Promise<Answer> {
+  const { pathname, searchParams } = new URL(url, 'http://worker');
+  const operation = `${method} ${pathname}`;
+  if (operation === 'GET /') return { status: 200, body: { pid: process.pid } };
+  if (commands === null) return { status: 503, body: { error: 'the worker is starting' } };
+  if (operation === 'GET /status') return { status: 200, body: commands.status() };
+  if (operation === 'POST /retry') {
+    const app = searchParams.get('app') ?? '';
+    const isKnown = await commands.retry(app);
+    return isKnown
+      ? { status: 200, body: {} }
+      : { status: 404, body: { error: `this device has no app "${app}"` } };
+  }
+  if (operation === 'POST /forget-ids') {
+    await commands.forgetIds();
+    return { status: 200, body: {} };
+  }
+  return { status: 404, body: { error: `there is no ${operation}` } };
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Logger } from 'pino';
+import { makeOwnFolder } from '../disk/folder.ts';
+import { HoldfastError, messageOf } from '../errors.ts';
+import type { Clock } from '../process/clock.ts';
+import { createLink, type ManagerLink } from './link/link.ts';
+import { Outbox } from './link/outbox.ts';
+import { type LocalSocket, openLocalSocket } from './memory/local-socket.ts';
+import { createMemoryFile, type MemoryFile } from './memory/memory-file.ts';
+import type { WorkerConfig } from './settings.ts';
+
+/** Everything beside the engine that a worker works with. */
+export interface WorkerParts {
+  config: WorkerConfig;
+  logger: Logger;
+  clock: Clock;
+  /** The name of this device; the worker sets it from the engine if DEVICE_NAME is unset. */
+  identity: { name: string | null };
+  link: ManagerLink;
+  outbox: Outbox;
+  memoryFile: MemoryFile;
+  /** Null for a pass without a lock, or if the disk takes no new files. */
+  socket: LocalSocket | null;
+  /** Folder of Docker's config.json. */
+  dockerConfig: string;
+  /** Credentials of one registry beside those of config.json; null if there are none. */
+  registry: { host: string; user: string; password: string } | null;
+  /** Aborted when the worker has to stop. */
+  stopping: AbortSignal;
+}
+
+export interface PartsOptions {
+  config: WorkerConfig;
+  logger: Logger;
+  clock: Clock;
+  stopping: AbortSignal;
+  /** Whether this worker acts: then nobody else may with the same DATA_DIR. */
+  isLocked: boolean;
+}
+
+/**
+ * Makes the parts of a worker: opens and locks DATA_DIR, and reads the file of certificates. Contacts nobody. Rejects as
+ * `invalid` or `present` if a setting has to be changed.
+ */
+export async function openParts({
+  config,
+  logger,
+  clock,
+  stopping,
+  isLocked,
+}: PartsOptions): Promise<WorkerParts> {
+  const folder = resolve(config.DATA_DIR);
+  const identity = { name: config.DEVICE_NAME };
+  const ca = config.MANAGER_CA_FILE === null ? null : readCertificates(config.MANAGER_CA_FILE);
+  const socket = isLocked ? await openFolder(folder, logger) : null;
+  return {
+    config,
+    logger,
+    clock,
+    identity,
+    link: createLink({
+      manager: config.MANAGER,
+      group: config.DEVICE_GROUP,
+      device: () => identity.name,
+      credentials: accountOf(config.DEVICE_AUTH_USER, config.DEVICE_AUTH_PASSWORD),
+      ca,
+      requestTimeout: config.REQUEST_TIMEOUT,
+      now: clock.now,
+    }),
+    outbox: new Outbox(config.REPORT_INTERVAL),
+    memoryFile: createMemoryFile(folder, clock.now),
+    socket,
+    dockerConfig: config.DOCKER_CONFIG ?? join(homedir(), '.docker'),
+    registry: registryOf(config),
+    stopping,
+  };
+}
+
+function accountOf(user: string | null, password: string | null): { user: string; password: string } | null {
+  return user === null || password === null ? null : { user, password };
+}
+
+function registryOf(config: WorkerConfig): WorkerParts['registry'] {
+  const account = accountOf(config.REGISTRY_AUTH_USER, config.REGISTRY_AUTH_PASSWORD);
+  return account === null ? null : { host: config.REGISTRY_HOST, ...account };
+}
+
+function readCertificates(path: string): string {
+  try {
+    const text = readFileSync(path, 'utf8');
+    if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  } catch (error) {
+    throw new HoldfastError('invalid', `MANAGER_CA_FILE cannot be read: ${messageOf(error)}`, {}, error);
+  }
+  throw new HoldfastError('invalid', `MANAGER_CA_FILE has no certificate in PEM form: ${path}`);
+}
+
+/** The disk takes no new files. A device has to run its apps then, too. */
+const DISK_TROUBLE = new Set(['EDQUOT', 'EIO', 'ENOSPC', 'EROFS']);
+
+async function openFolder(folder: string, logger: Logger): Promise<LocalSocket | null> {
+  try {
+    await makeOwnFolder(folder);
+    return await openLocalSocket(folder);
+  } catch (error) {
+    if (error instanceof HoldfastError) throw error;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (DISK_TROUBLE.has(code)) {
+      logger.error(
+        { err: error, data: folder },
+        'DATA_DIR takes no new files: without a lock and local commands',
+      );
+      return null;
+    }
+    const remedy = 'set DATA_DIR to a folder that the worker may write to';
+    throw new HoldfastError(
+      'invalid',
+      `DATA_DIR cannot be used: ${folder}: ${messageOf(error)}; ${remedy}`,
+      {},
+      error,
+    );
+  }
+}

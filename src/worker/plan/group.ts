@@ -1,0 +1,302 @@
+import type { Judged } from './conflicts.ts';
+import { type Draft, refreshed } from './draft.ts';
+import { verdictOnAll } from './gate.ts';
+import { heal } from './heal.ts';
+import type { Aim } from './judge.ts';
+import type { Container, Obstacle } from './model.ts';
+import { pendingSlots, prepare, problemOf, stagedImage, stateWithout } from './prepare.ts';
+import { revert } from './revert.ts';
+import { isRolling, removeStep, type Swapping, stopStep, swap } from './swap.ts';
+import type { Version } from './version.ts';
+import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
+
+type Run = Judged & { aim: Extract<Aim, { kind: 'run' }> };
+
+/**
+ * Plans the next steps of apps that are changed together; most are alone. In a group, all is staged before anything stops,
+ * and if one fails, all go back.
+ */
+export function planGroup(group: readonly Judged[], draft: Draft): void {
+  if (group.some(({ view }) => draft.world.busy.has(view.name))) return;
+  if (group.length > 1 && group.some(({ aim }) => aim.kind === 'stay' && aim.failed !== null)) {
+    goBackTogether(group, draft);
+    return;
+  }
+  for (const { view, aim } of group) if (aim.kind === 'stay') planStay(view, aim, draft);
+  const runs = group.filter((app): app is Run => app.aim.kind === 'run');
+  const stops = group.filter(({ aim }) => aim.kind === 'stop').map(({ view }) => view);
+  if (runs.length === 0) for (const view of stops) planStop(view, draft);
+  else planRuns(runs, stops, draft);
+}
+
+function planRuns(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
+  const swapping = stageAll(runs, draft);
+  if (swapping === 'failed') return;
+  if (swapping === 'waiting') {
+    waitTogether(runs, stops, draft);
+    return;
+  }
+  const leaving = stops.filter((view) => currentsOf(view).length > 0);
+  for (const view of leaving) swapping.push({ view, version: null, hasPassed: true });
+  const obstacle = swap(swapping, draft);
+  if (stops.length > 0 || runs.length > 1)
+    rememberHandover([...runs.map(({ view }) => view), ...stops], draft);
+  if (obstacle !== null) {
+    blockAll(runs, obstacle, draft);
+    return;
+  }
+  startNew(runs, draft);
+  const isSwapped = leaving.length === 0 && swapping.every(({ view, version }) => isComplete(view, version));
+  if (isSwapped && swapping.every(({ hasPassed }) => hasPassed)) finish(runs, stops, draft);
+}
+
+/** Judges what runs already of the new versions, and stages the rest. Returns what is ready to take over. */
+function stageAll(runs: readonly Run[], draft: Draft): Swapping[] | 'waiting' | 'failed' {
+  const swapping: Swapping[] = [];
+  let isReady = true;
+  for (const { view, aim } of runs) {
+    const { version } = aim;
+    const verdict = judgeNew(view, version, draft);
+    if (verdict === 'failed') return 'failed';
+    swapping.push({ view: refreshed(view, draft), version, hasPassed: verdict === 'passed' });
+    if (prepare(view, version, draft)) continue;
+    isReady = false;
+    healMeanwhile(view, version, draft);
+  }
+  return isReady ? swapping : 'waiting';
+}
+
+/** What runs already of a version that is not known to be good: whether it has passed, or has failed and goes back. */
+function judgeNew(view: AppView, version: Version, draft: Draft): 'passed' | 'waiting' | 'failed' {
+  if (isKnownGood(view, version)) return 'passed';
+  const { good } = view.memory;
+  const fresh = currentsOf(view).filter(
+    (current) =>
+      isOfVersion(current, version) &&
+      !(version.change === 'scale' && good !== null && current.appId <= good.id && isUp(current)),
+  );
+  const verdict = verdictOnAll(fresh, draft);
+  if (verdict.kind !== 'failed') return verdict.kind;
+  if (canGoBack(view, version, draft)) {
+    takeBack(view, version, verdict.reason, verdict.container ?? null, draft);
+    return 'failed';
+  }
+  const started = fresh.filter(({ state }) => state !== 'created');
+  const obstacle = heal(view.name, started, version.id, draft);
+  for (const container of started) draft.sight(container);
+  draft.setPhase(view.name, 'failing', obstacle ?? verdict.reason);
+  return 'waiting';
+}
+
+/** Whether the device has the version, and it has been well. */
+function isKnownGood({ memory: { good } }: AppView, { id, source }: Version): boolean {
+  return good?.id === id && good.source === source;
+}
+
+/** Whether there is something to go back to that was well when it was replaced. */
+function canGoBack({ name, memory, slots }: AppView, { id }: Version, draft: Draft): boolean {
+  const { rules } = draft.world;
+  if (!rules.rollback) return false;
+  if (isInHandover(name, draft)) return true;
+  if (memory.wayBack?.id === id) return memory.wayBack.isGood;
+  return [...slots.values()].some(({ old }) => old !== undefined);
+}
+
+function takeBack(
+  view: AppView,
+  { id }: Version,
+  { code, text }: Obstacle,
+  container: Container | null,
+  draft: Draft,
+): void {
+  const failed = { id, code, text, since: draft.world.wallTime, log: [] };
+  draft.remember(view.name, { failed });
+  if (container !== null) draft.failures.push({ app: view.name, container: container.id });
+  draft.setPhase(view.name, 'updating', { code, text });
+}
+
+function isInHandover(name: string, { world }: Draft): boolean {
+  return world.memory.handovers.some((names) => names.includes(name));
+}
+
+/** While a version is being staged, what runs is kept alive. */
+function healMeanwhile(view: AppView, version: Version, draft: Draft): void {
+  const before = currentsOf(view).filter(
+    (current) =>
+      current.state !== 'created' && (isKnownGood(view, version) || !isOfVersion(current, version)),
+  );
+  heal(view.name, before, version.id, draft);
+}
+
+function waitTogether(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
+  const slow = runs.find(({ view }) => draft.phases.has(view.name))?.view.name ?? '';
+  for (const { view } of runs)
+    if (!draft.phases.has(view.name)) {
+      const text = `it waits for ${slow}, with which it exchanges a port`;
+      draft.setPhase(view.name, 'waiting', { code: 'port-conflict', text });
+    }
+  for (const view of stops) draft.setPhase(view.name, 'updating');
+}
+
+function blockAll(runs: readonly Run[], obstacle: Obstacle, draft: Draft): void {
+  for (const { view } of runs) draft.setPhase(view.name, stateWithout(view), obstacle);
+}
+
+function rememberHandover(views: readonly AppView[], draft: Draft): void {
+  const names = views.map(({ name }) => name).sort();
+  const others = draft.world.memory.handovers.filter((known) => !known.some((name) => names.includes(name)));
+  draft.setHandovers([...others, names]);
+}
+
+function isComplete(view: AppView, version: Version | null): boolean {
+  return version === null ? currentsOf(view).length === 0 : pendingSlots(view, version).length === 0;
+}
+
+/** Starts what has taken over, and heals what is known to be good. Nothing starts before all that has to go is stopped. */
+function startNew(runs: readonly Run[], draft: Draft): void {
+  const isStopping = draft.steps.some(
+    (step) => step.do === 'stop' && runs.some(({ view }) => view.name === step.app),
+  );
+  for (const { view, aim } of runs) {
+    const { version } = aim;
+    if (isStopping) {
+      draft.setPhase(view.name, 'updating');
+      continue;
+    }
+    const currents = currentsOf(view).filter((current) => isOfVersion(current, version));
+    if (isKnownGood(view, version)) showSteady(view, currents, version, draft);
+    else startFresh(view, currents, version, draft);
+  }
+}
+
+function startFresh(view: AppView, currents: readonly Container[], version: Version, draft: Draft): void {
+  const { name } = view;
+  const created = currents.filter(
+    ({ id, state }) =>
+      state === 'created' || (state === 'exited' && draft.world.session.sightings[id] === undefined),
+  );
+  if (created.length > 0 && draft.isDue(name, 'start', version.id))
+    for (const { id, name: container } of created)
+      draft.steps.push({ do: 'start', app: name, container: id, name: container });
+  if (draft.phases.get(name)?.state === 'failing') return;
+  const problem = problemOf(draft, name, 'start');
+  if (problem !== null) {
+    draft.setPhase(name, 'failing', problem);
+    return;
+  }
+  const isSwapping = pendingSlots(view, version).length > 0 || created.length > 0;
+  draft.setPhase(name, isSwapping && !isRolling(view, version) ? 'updating' : 'checking');
+}
+
+function showSteady(view: AppView, currents: readonly Container[], version: Version, draft: Draft): void {
+  const obstacle = heal(view.name, currents, version.id, draft);
+  const isWell = obstacle === null && currents.length >= version.count;
+  draft.setPhase(view.name, isWell ? 'running' : 'failing', obstacle);
+}
+
+/** All is well: the versions are good now, and what is left of earlier ones goes. */
+function finish(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
+  const handovers = draft.world.memory.handovers.filter(
+    (names) => !names.some((name) => runs.some(({ view }) => view.name === name)),
+  );
+  if (handovers.length !== draft.world.memory.handovers.length) draft.setHandovers(handovers);
+  for (const { view, aim } of runs) {
+    const { version } = aim;
+    if (!isKnownGood(view, version)) confirm(view, version, draft);
+    draft.steps.push(...leftovers(view, version, draft));
+  }
+  for (const view of stops) planStop(view, draft);
+}
+
+function confirm(view: AppView, version: Version, draft: Draft): void {
+  const { id, source, contents, count, record } = version;
+  const current = currentsOf(view)[0];
+  const imageId = current?.imageId ?? stagedImage(view, version, draft.world.actual);
+  const good = { id, source, content: contents[0] ?? '', count, imageId, record };
+  draft.remember(view.name, { good, failed: null, staged: null, wayBack: null });
+  draft.clear(view.name, 'pull', 'create', 'start', 'heal');
+  draft.setPhase(view.name, 'running');
+}
+
+function leftovers(view: AppView, { count }: Version, draft: Draft) {
+  const remains = [...view.slots].flatMap(([number, { current, next, old, failed }]) => [
+    next,
+    old,
+    failed,
+    number > count ? current : undefined,
+  ]);
+  return [...remains, ...view.strays]
+    .filter((container) => container !== undefined)
+    .map((container) => (isUp(container) ? stopStep(container, draft) : removeStep(container)));
+}
+
+/** Stops and removes all containers of an app. */
+function planStop(view: AppView, draft: Draft): void {
+  const { name, wanted, containers } = view;
+  for (const container of containers)
+    draft.steps.push(isUp(container) ? stopStep(container, draft) : removeStep(container));
+  if (containers.length > 0) {
+    draft.setPhase(name, 'updating');
+    return;
+  }
+  if (wanted === null) {
+    draft.forget(name);
+    return;
+  }
+  if (wanted.record !== null && view.memory.good?.id !== wanted.id) {
+    const { id, contents, count, record } = wanted;
+    const source = draft.world.wanted?.source ?? '';
+    const good = { id, source, content: contents[0] ?? '', count, imageId: null, record };
+    draft.remember(name, { good, failed: null, staged: null, wayBack: null });
+    draft.clear(name, 'pull', 'create', 'start', 'heal');
+  }
+  draft.setPhase(name, 'stopped');
+}
+
+/** Leaves an app as it is, and keeps alive what was good. A version that failed is taken back first. */
+function planStay(view: AppView, aim: Extract<Aim, { kind: 'stay' }>, draft: Draft): void {
+  const { name } = view;
+  const source = draft.world.wanted?.source ?? '';
+  const id = aim.failed?.id ?? null;
+  const keepsFailed = aim.failed?.code !== 'port-conflict';
+  const isBack = revert([{ view, id, source, keepsFailed }], draft);
+  const { containers, wanted, memory } = view;
+  const currents = currentsOf(view).filter(
+    (current) => !(current.appId === id && current.source === source && id !== null),
+  );
+  const trouble = isBack ? heal(name, currents, memory.good?.id ?? 0, draft) : null;
+  if (wanted === null && containers.length === 0) return;
+  const state = trouble !== null || currents.length === 0 ? 'failing' : stateOfStay(aim);
+  draft.setPhase(name, state, aim.obstacle ?? trouble);
+}
+
+function stateOfStay({ obstacle, failed }: Extract<Aim, { kind: 'stay' }>) {
+  if (failed !== null && failed.code !== 'port-conflict') return 'rolled_back';
+  return obstacle === null || obstacle.code === 'ids-behind' ? 'running' : 'kept';
+}
+
+/** One of a group has failed, so that all go back; what it took over a port from runs again. */
+function goBackTogether(group: readonly Judged[], draft: Draft): void {
+  const source = draft.world.wanted?.source ?? '';
+  const isDone = revert(
+    group.map(({ view, aim }) => ({
+      view,
+      id: idToTakeBack(aim),
+      source,
+      keepsFailed: aim.kind === 'stay' && aim.failed !== null && aim.failed.code !== 'port-conflict',
+    })),
+    draft,
+  );
+  for (const { view, aim } of group)
+    draft.setPhase(view.name, 'updating', aim.kind === 'stay' ? aim.obstacle : null);
+  if (!isDone) return;
+  for (const { view } of group) heal(view.name, currentsOf(view), view.memory.good?.id ?? 0, draft);
+  const names = group.map(({ view }) => view.name);
+  const { handovers } = draft.world.memory;
+  draft.setHandovers(handovers.filter((known) => !known.some((name) => names.includes(name))));
+}
+
+function idToTakeBack(aim: Aim): number | null {
+  if (aim.kind === 'stay') return aim.failed?.id ?? null;
+  return aim.kind === 'run' && aim.version.change !== 'steady' ? aim.version.id : null;
+}

@@ -1,0 +1,67 @@
+import type { Failed, Good } from './memory.ts';
+import type { Obstacle, Wanted, WantedApp } from './model.ts';
+import type { Session } from './session.ts';
+import { hasContent, type Version, versionOf } from './version.ts';
+import type { AppView } from './view.ts';
+
+/** What is to become of an app. */
+export type Aim =
+  /** Bring it to a version, and keep it well. */
+  | { kind: 'run'; version: Version }
+  /** Remove its containers. */
+  | { kind: 'stop' }
+  /** Leave it as it is, and heal what was good. `failed`: a version that has to be taken back first, if it is there. */
+  | { kind: 'stay'; obstacle: Obstacle | null; failed: Failed | null };
+
+/** Returns what is to become of an app (docs/devices.md, "When a device acts"). */
+export function judge(view: AppView, wanted: Wanted | null, session: Session, now: number): Aim {
+  const app = view.wanted;
+  if (wanted === null) return stay(null);
+  if (app === null) return { kind: 'stop' };
+  if (app.obstacle !== null || !isValid(app)) return stay(app.obstacle);
+  const { good } = view.memory;
+  const has = good?.source === wanted.source ? good : null;
+  const obstacle = has === null ? null : obstacleOf(app, has);
+  if (obstacle !== null) return stay(obstacle);
+  const failed = failedVersion(view, app, wanted.source, session, now);
+  if (failed !== null) return stay({ code: failed.code, text: failed.text }, failed);
+  if (!app.record.running) return { kind: 'stop' };
+  return { kind: 'run', version: versionOf(app, wanted.source, has) };
+}
+
+function stay(obstacle: Obstacle | null, failed: Failed | null = null): Aim {
+  return { kind: 'stay', obstacle, failed };
+}
+
+function isValid(app: WantedApp): app is WantedApp & { record: NonNullable<WantedApp['record']> } {
+  return app.record !== null;
+}
+
+function obstacleOf(app: WantedApp, has: Good): Obstacle | null {
+  if (app.id < has.id) {
+    const text = `the manager says id ${app.id}, but this device has acted on ${has.id}; waiting for a higher id`;
+    return { code: 'ids-behind', text };
+  }
+  if (app.id > has.id || hasContent(app, has.content)) return null;
+  const text = `the content has changed, but not the id ${app.id}; waiting for a higher id`;
+  return { code: 'content-without-id', text };
+}
+
+/** Returns the wanted version if it has failed here and is not to be tried again now. */
+function failedVersion(
+  { memory, slots }: AppView,
+  { name, id }: WantedApp,
+  source: string,
+  { troubles, retries }: Session,
+  now: number,
+): Failed | null {
+  if (retries[name] === id) return null;
+  if (memory.failed?.id === id) {
+    const again = memory.failed.code === 'port-conflict' ? (troubles[name]?.start?.nextTry ?? 0) : null;
+    return again !== null && again <= now ? null : memory.failed;
+  }
+  const mark = [...slots.values()].find(({ failed }) => failed?.appId === id && failed.source === source);
+  if (mark === undefined) return null;
+  const text = 'it failed before this worker lost its memory';
+  return { id, code: 'crashed', text, since: 0, log: [] };
+}

@@ -1,0 +1,113 @@
+import type { TroubleCode } from '../../protocol/report.ts';
+import type { Memory } from './memory.ts';
+import type { Actual, Step } from './model.ts';
+import { type Lane, type Moment, type Session, withoutTrouble, withTrouble } from './session.ts';
+import { NO_MEMORY } from './view.ts';
+
+/** How a step ended. */
+export type StepResult =
+  | { ok: true; step: Step; imageId?: string }
+  | { ok: false; step: Step; code: TroubleCode; text: string };
+
+/** What the worker knows. */
+export interface Knowledge {
+  memory: Memory;
+  session: Session;
+}
+
+/** Returns what the worker knows after a step, which may have failed. */
+export function learn(known: Knowledge, result: StepResult, actual: Actual, moment: Moment): Knowledge {
+  return result.ok
+    ? learnSuccess(known, result, actual, moment)
+    : learnFailure(known, result, actual, moment);
+}
+
+function learnSuccess(
+  { memory, session }: Knowledge,
+  { step, imageId }: Extract<StepResult, { ok: true }>,
+  actual: Actual,
+  { now, wallTime }: Moment,
+): Knowledge {
+  if (step.do === 'pull' && imageId !== undefined) {
+    const app = { ...(memory.apps[step.app] ?? NO_MEMORY), staged: { id: step.id, imageId } };
+    const pulled = { ...memory.pulled, [imageId]: { reference: step.image, lastUse: wallTime } };
+    return {
+      memory: { ...memory, apps: { ...memory.apps, [step.app]: app }, pulled },
+      session: withoutTrouble(session, step.app, 'pull'),
+    };
+  }
+  if (step.do === 'create') {
+    const used = memory.pulled[step.imageId];
+    const pulled =
+      used === undefined
+        ? memory.pulled
+        : { ...memory.pulled, [step.imageId]: { ...used, lastUse: wallTime } };
+    return { memory: { ...memory, pulled }, session: withoutTrouble(session, step.app, 'create') };
+  }
+  if (step.do !== 'start' && step.do !== 'restart') return { memory, session };
+  const restarts = actual.containers.find(({ id }) => id === step.container)?.restarts ?? 0;
+  const sightings = { ...session.sightings, [step.container]: { since: now, restarts } };
+  return { memory, session: { ...withoutTrouble(session, step.app, 'start'), sightings } };
+}
+
+const LANES: Readonly<Record<Step['do'], Lane>> = {
+  pull: 'pull',
+  create: 'create',
+  stop: 'create',
+  rename: 'create',
+  remove: 'create',
+  start: 'start',
+  restart: 'heal',
+};
+
+function learnFailure(
+  known: Knowledge,
+  result: Extract<StepResult, { ok: false }>,
+  actual: Actual,
+  moment: Moment,
+): Knowledge {
+  const { step, code, text } = result;
+  const { memory } = known;
+  const id = idOf(step, actual);
+  const app = memory.apps[step.app] ?? NO_MEMORY;
+  // A container that was good before and does not start is healed, with growing delays.
+  const lane = step.do === 'start' && app.good?.id === id ? 'heal' : LANES[step.do];
+  const trouble = { id, code, text };
+  // An attempt to heal was counted when it was planned.
+  const session =
+    lane === 'heal' && hasNoted(known.session, step.app, trouble, moment)
+      ? known.session
+      : withTrouble(known.session, step.app, lane, trouble, moment);
+  if (lane !== 'start' || !canGoBack(memory, step.app, id, actual)) return { memory, session };
+  const failed = { id, code, text, since: moment.wallTime, log: [] };
+  return { memory: { ...memory, apps: { ...memory.apps, [step.app]: { ...app, failed } } }, session };
+}
+
+/** Whether something well waits to come back if a new version does not start. */
+function canGoBack(memory: Memory, app: string, id: number, actual: Actual): boolean {
+  const wayBack = memory.apps[app]?.wayBack;
+  if (wayBack?.id !== id || !(wayBack.isGood || isInHandover(memory, app))) return false;
+  return hasOld(actual, app, memory);
+}
+
+/** Returns the id of the version that a step is for. */
+function idOf(step: Step, actual: Actual): number {
+  if (step.do === 'pull') return step.id;
+  if (step.do === 'create') return step.record.app_id;
+  return actual.containers.find(({ id }) => id === step.container)?.appId ?? 0;
+}
+
+function isInHandover({ handovers }: Memory, app: string): boolean {
+  return handovers.some((names) => names.includes(app));
+}
+
+/** Whether something waits to come back, of this app or of one that it took a port over from. */
+function hasOld(actual: Actual, app: string, { handovers }: Memory): boolean {
+  const names = [app, ...handovers.filter((known) => known.includes(app)).flat()];
+  return actual.containers.some(({ app: owner, role }) => role === 'old' && names.includes(owner));
+}
+
+function hasNoted({ troubles }: Session, app: string, { id }: { id: number }, { now }: Moment): boolean {
+  const before = troubles[app]?.heal;
+  return before?.id === id && before.nextTry > now;
+}

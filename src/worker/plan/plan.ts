@@ -1,0 +1,114 @@
+import { adopt } from './adopt.ts';
+import { groupByPorts, type Judged, settlePorts } from './conflicts.ts';
+import { Draft, type World } from './draft.ts';
+import { lookAt } from './gate.ts';
+import { planGroup } from './group.ts';
+import { judge } from './judge.ts';
+import type { Memory } from './memory.ts';
+import type { Step } from './model.ts';
+import type { AppTrouble, Lane, Phase, Session } from './session.ts';
+import { viewOf } from './view.ts';
+
+/** Steps that may run side by side, and the apps that nothing else is done to meanwhile. */
+export interface Job {
+  apps: readonly string[];
+  steps: readonly Step[];
+}
+
+/** What to do now, and what the worker knows after this look. */
+export interface Plan {
+  jobs: readonly Job[];
+  /** One at a time; each is a job of its own. */
+  pulls: readonly Extract<Step, { do: 'pull' }>[];
+  memory: Memory;
+  session: Session;
+  /** Containers whose last lines say why a version failed. */
+  failures: readonly { app: string; container: string }[];
+}
+
+/**
+ * Plans the next steps from what is wanted, what is there and what is remembered: nothing depends on having seen an event,
+ * and each step can be repeated. Made again after each step until nothing is left to do.
+ */
+export function plan(world: World): Plan {
+  const sightings = lookAt(world.actual.containers, world.session, world.now);
+  const session = { ...world.session, sightings, troubles: currentTroubles(world) };
+  const memory = world.wanted === null ? world.memory : adopt(world.memory, world.wanted, world.actual);
+  const draft = new Draft({ ...world, memory, session });
+  const judged = settlePorts(judgeAll(draft), world.actual);
+  const jobs = groupByPorts(judged, memory.handovers).flatMap((group) => planJob(group, draft));
+  const result = draft.result();
+  const phases = phasesAfter(draft, judged);
+  return {
+    jobs,
+    pulls: draft.steps.filter((step) => step.do === 'pull'),
+    memory: result.memory,
+    session: { ...result.session, phases },
+    failures: draft.failures,
+  };
+}
+
+function judgeAll(draft: Draft): Judged[] {
+  const { wanted, actual, memory, session, now } = draft.world;
+  const listed = wanted?.apps ?? [];
+  const names = new Set([
+    ...listed.map(({ name }) => name),
+    ...actual.containers.map(({ app }) => app),
+    ...Object.keys(memory.apps),
+  ]);
+  return [...names].map((name) => {
+    const app = listed.find((candidate) => candidate.name === name) ?? null;
+    const view = viewOf(name, app, memory.apps[name], actual);
+    return { view, aim: judge(view, wanted, session, now) };
+  });
+}
+
+function planJob(group: readonly Judged[], draft: Draft): Job[] {
+  const before = draft.steps.length;
+  planGroup(group, draft);
+  const steps = draft.steps.slice(before).filter(({ do: kind }) => kind !== 'pull');
+  const byContainer = new Map(
+    steps.map((step) => [step.do === 'create' ? step.name : containerOf(step), step]),
+  );
+  const apps = group.map(({ view }) => view.name);
+  return steps.length === 0 ? [] : [{ apps, steps: [...byContainer.values()] }];
+}
+
+function containerOf(step: Step): string {
+  return 'container' in step ? step.container : step.app;
+}
+
+/** Drops what failed for another id than the one that matters now. */
+function currentTroubles({ wanted, session, memory }: World): Session['troubles'] {
+  return Object.fromEntries(
+    Object.entries(session.troubles).map(([app, lanes]) => {
+      const id = wanted?.apps.find(({ name }) => name === app)?.id;
+      const ids = new Set([id, memory.apps[app]?.good?.id]);
+      const kept = Object.entries(lanes).filter(([lane, trouble]) =>
+        isCurrent(lane as Lane, trouble, id, ids),
+      );
+      return [app, Object.fromEntries(kept)];
+    }),
+  );
+}
+
+function isCurrent(
+  lane: Lane,
+  trouble: AppTrouble | undefined,
+  id: number | undefined,
+  ids: ReadonlySet<number | undefined>,
+): boolean {
+  if (trouble === undefined) return false;
+  return lane === 'heal' ? id === undefined || ids.has(trouble.id) : id === undefined || trouble.id === id;
+}
+
+/** What each app is doing; one that is busy keeps what was said of it last. */
+function phasesAfter(draft: Draft, judged: readonly Judged[]): Record<string, Phase> {
+  const phases: Record<string, Phase> = {};
+  for (const { view } of judged) {
+    const phase = draft.phases.get(view.name) ?? draft.world.session.phases[view.name];
+    if (phase !== undefined && (view.wanted !== null || view.containers.length > 0))
+      phases[view.name] = phase;
+  }
+  return phases;
+}

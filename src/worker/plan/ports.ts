@@ -1,0 +1,43 @@
+import type { AppRecord } from '../../protocol/info.ts';
+import { parsePort } from '../../protocol/ports.ts';
+import type { HostPort } from './model.ts';
+
+/** Whether an app uses the network of the machine itself, or none: then it publishes no ports. */
+function hasOwnNetwork({ networks }: AppRecord): boolean {
+  return networks[0] !== 'host' && networks[0] !== 'none';
+}
+
+/** Returns the ports of the machine that a container takes. Those of one app count up with the slot. */
+export function portsOf(record: AppRecord, slot: number): HostPort[] {
+  if (!hasOwnNetwork(record)) return [];
+  return record.starting_ports.map(parsePort).map(({ address, hostPort, protocol }) => ({
+    address,
+    port: hostPort + slot - 1,
+    protocol,
+  }));
+}
+
+/** Returns the ports of the machine that all containers of an app take. */
+export function portsOfAll(record: AppRecord, count: number): HostPort[] {
+  return Array.from({ length: count }, (_, index) => portsOf(record, index + 1)).flat();
+}
+
+const EVERYWHERE = new Set([null, '', '0.0.0.0', '::']);
+
+/** Whether two containers cannot hold these ports at once. */
+function isSame(a: HostPort, b: HostPort): boolean {
+  if (a.port !== b.port || a.protocol !== b.protocol) return false;
+  return a.address === b.address || EVERYWHERE.has(a.address) || EVERYWHERE.has(b.address);
+}
+
+/** Returns the first port that stands on both lists; null if there is none. */
+export function sharedPort(a: readonly HostPort[], b: readonly HostPort[]): HostPort | null {
+  if (a.length === 0 || b.length === 0) return null;
+  return a.find((port) => b.some((other) => isSame(port, other))) ?? null;
+}
+
+/** Returns a port as people write it: `8080`, `127.0.0.1:8080`, `53/udp`. */
+export function portText({ address, port, protocol }: HostPort): string {
+  const host = EVERYWHERE.has(address) ? '' : `${address?.includes(':') ? `[${address}]` : address}:`;
+  return `${host}${port}${protocol === 'tcp' ? '' : `/${protocol}`}`;
+}

@@ -1,0 +1,108 @@
+import type { AppState, TroubleCode } from '../../protocol/report.ts';
+import type { Obstacle } from './model.ts';
+
+/** What an app is doing, and what keeps it from its goal. */
+export interface Phase {
+  state: AppState;
+  obstacle: Obstacle | null;
+  /** Since when it has had this kind of obstacle, in seconds since the Unix epoch. */
+  since: number;
+}
+
+/**
+ * What is tried again by itself, each with its own back-off: `pull` the image, `create` containers, `start` the new ones,
+ * `heal` the ones that run.
+ */
+export type Lane = 'pull' | 'create' | 'start' | 'heal';
+
+/** Something that failed, and when it is tried again. */
+export interface AppTrouble {
+  /** The wanted id when it failed; a higher one clears it. */
+  id: number;
+  code: TroubleCode;
+  text: string;
+  /** Seconds since the Unix epoch. */
+  since: number;
+  attempts: number;
+  /** Seconds of the monotonic clock. */
+  nextTry: number;
+}
+
+/** A container as it was first seen running, by the monotonic clock in seconds, with its number of restarts. */
+interface Sighting {
+  since: number;
+  restarts: number;
+}
+
+/** What the worker knows only while it runs. */
+export interface Session {
+  /** By container id. */
+  sightings: Readonly<Record<string, Sighting>>;
+  /** By app. */
+  troubles: Readonly<Record<string, Partial<Record<Lane, AppTrouble>>>>;
+  /** Apps that use an image that could not be pulled again: by app, the id for which. */
+  stale: Readonly<Record<string, { id: number; text: string; since: number }>>;
+  /** Until when an app waits so that a fleet does not pull at once: by app, for an id. */
+  waits: Readonly<Record<string, { id: number; until: number }>>;
+  /** Ids that somebody at the device asked to try again although they have failed: by app. */
+  retries: Readonly<Record<string, number>>;
+  /** What each app was doing at the last look. */
+  phases: Readonly<Record<string, Phase>>;
+}
+
+export const NEW_SESSION: Session = {
+  sightings: {},
+  troubles: {},
+  stale: {},
+  waits: {},
+  retries: {},
+  phases: {},
+};
+
+/** Seconds. */
+const FIRST_DELAY = 10;
+const LONGEST_DELAY = 300;
+
+/** Returns the seconds until the next try: 10 doubled with each attempt up to 300, spread by a fifth (`random` in [0, 1)). */
+function backoff(attempts: number, random: number): number {
+  const delay = Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** Math.min(attempts - 1, 10));
+  return delay * (0.8 + 0.4 * random);
+}
+
+/** A moment: seconds of the monotonic clock and since the Unix epoch, and a random number in [0, 1). */
+export interface Moment {
+  now: number;
+  wallTime: number;
+  random: number;
+}
+
+/** Returns the session after one more failed attempt of a lane. */
+export function withTrouble(
+  session: Session,
+  app: string,
+  lane: Lane,
+  { id, code, text }: Pick<AppTrouble, 'id' | 'code' | 'text'>,
+  { now, wallTime, random }: Moment,
+): Session {
+  const before = session.troubles[app]?.[lane];
+  const isSameId = before?.id === id;
+  const attempts = isSameId ? before.attempts + 1 : 1;
+  const since = isSameId && before.code === code ? before.since : wallTime;
+  const trouble = { id, code, text, since, attempts, nextTry: now + backoff(attempts, random) };
+  return {
+    ...session,
+    troubles: { ...session.troubles, [app]: { ...session.troubles[app], [lane]: trouble } },
+  };
+}
+
+/** Returns the session without what failed in some lanes of an app. */
+export function withoutTrouble(session: Session, app: string, ...lanes: readonly Lane[]): Session {
+  const troubles = session.troubles[app];
+  if (troubles === undefined || lanes.every((lane) => troubles[lane] === undefined)) return session;
+  return { ...session, troubles: { ...session.troubles, [app]: without(troubles, ...lanes) } };
+}
+
+/** Returns a map without some of its keys. */
+export function without<T extends object>(map: T, ...keys: readonly string[]): T {
+  return Object.fromEntries(Object.entries(map).filter(([key]) => !keys.includes(key))) as T;
+}

@@ -1,0 +1,107 @@
+import type { Draft } from './draft.ts';
+import { containerName } from './labels.ts';
+import type { Container, Obstacle, Step } from './model.ts';
+import { portsOf, portsOfAll, sharedPort } from './ports.ts';
+import { pendingSlots } from './prepare.ts';
+import type { Version } from './version.ts';
+import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
+
+/** An app whose containers change places. Without a version, all of them leave. */
+export interface Swapping {
+  view: AppView;
+  version: Version | null;
+  /** Whether all containers that have taken over so far have passed their gate. */
+  hasPassed: boolean;
+}
+
+/**
+ * Lets staged containers take over: first all that have to go are stopped, then names change hands, and what is new is
+ * started when it is seen next. Returns why nothing may be stopped now; null if nothing hinders it.
+ */
+export function swap(apps: readonly Swapping[], draft: Draft): Obstacle | null {
+  const leaving = apps.flatMap((app) => leavingOf(app, apps.length > 1));
+  const running = leaving.filter(isUp);
+  if (running.length > 0 && !draft.world.disk.hasRoomToSwap)
+    return { code: 'disk-pressure', text: 'the disk is full, so nothing that runs is stopped' };
+  for (const { view, version } of apps) if (version !== null) noteWayBack(view, version, draft);
+  if (running.length > 0) {
+    draft.steps.push(...running.map((container) => stopStep(container, draft)));
+    return null;
+  }
+  draft.steps.push(...leaving.map((container) => retireStep(container, apps, draft)));
+  for (const app of apps) draft.steps.push(...promotions(app, draft));
+  return null;
+}
+
+/** Returns the slots that are replaced now: all, or with a rolling restart the next one, once the last one is well. */
+function slotsToReplace({ view, version, hasPassed }: Swapping): number[] {
+  if (version === null) return [];
+  const pending = pendingSlots(view, version);
+  if (!isRolling(view, version)) return pending;
+  return hasPassed ? pending.slice(0, 1) : [];
+}
+
+/** Whether slots are replaced one by one: as the app asks for, unless a slot needs the port of another one. */
+export function isRolling(view: AppView, { record, count }: Version): boolean {
+  if (!record.rolling_restart) return false;
+  return currentsOf(view).every(({ slot, ports }) => {
+    const others = portsOfAll(record, count).filter(
+      (port) => sharedPort([port], portsOf(record, slot)) === null,
+    );
+    return sharedPort(ports, others) === null;
+  });
+}
+
+/** Returns the current containers that have to go now. What is too much in one app alone goes only once the rest is well. */
+function leavingOf(app: Swapping, isHandover: boolean): Container[] {
+  const { view, version } = app;
+  if (version === null) return currentsOf(view);
+  const slots = slotsToReplace(app);
+  return currentsOf(view).filter(
+    (current) =>
+      (slots.includes(current.slot) && !isOfVersion(current, version)) ||
+      (isHandover && current.slot > version.count),
+  );
+}
+
+/** Remembers, before the first container stops, whether what runs is worth going back to. */
+function noteWayBack(view: AppView, version: Version, draft: Draft): void {
+  if (view.memory.wayBack?.id === version.id) return;
+  const before = currentsOf(view).filter((current) => !isOfVersion(current, version));
+  const isWell = before.every(({ state, health }) => state === 'running' && health !== 'unhealthy');
+  const isGood = draft.world.rules.rollback && before.length > 0 && isWell;
+  draft.remember(view.name, { wayBack: { id: version.id, isGood } });
+}
+
+/**
+ * A stopped container makes room. The slot can have an old one already: the better of the two is kept to go back to.
+ */
+function retireStep(container: Container, apps: readonly Swapping[], draft: Draft): Step {
+  const { app, slot, content, imageId } = container;
+  const view = apps.find((candidate) => candidate.view.name === app)?.view;
+  const old = view?.slots.get(slot)?.old;
+  if (old === undefined)
+    return renameStep(container, containerName(draft.world.rules.prefix, app, slot, 'old'));
+  const good = view?.memory.good;
+  return removeStep(good?.content === content && good.imageId === imageId ? old : container);
+}
+
+function promotions(app: Swapping, draft: Draft): Step[] {
+  return slotsToReplace(app).flatMap((number) => {
+    const { current, next } = app.view.slots.get(number) ?? {};
+    if (current !== undefined || next === undefined) return [];
+    return [renameStep(next, containerName(draft.world.rules.prefix, next.app, number, 'current'))];
+  });
+}
+
+export function removeStep({ id, app, name }: Container): Step {
+  return { do: 'remove', app, container: id, name };
+}
+
+export function renameStep({ id, app, name }: Container, to: string): Step {
+  return { do: 'rename', app, container: id, name, to };
+}
+
+export function stopStep({ id, app, name }: Container, { world }: Draft): Step {
+  return { do: 'stop', app, container: id, name, grace: world.rules.stopTimeout };
+}

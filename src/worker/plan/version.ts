@@ -1,0 +1,44 @@
+import type { AppRecord } from '../../protocol/info.ts';
+import type { Good } from './memory.ts';
+import type { WantedApp } from './model.ts';
+
+/**
+ * How a version differs from what the device has: `steady` (it has it), `scale` (only the number of containers differs),
+ * `restart` (nothing differs but the id), `replace`.
+ */
+type Change = 'steady' | 'scale' | 'restart' | 'replace';
+
+/** A version of an app that is to run. */
+export interface Version {
+  id: number;
+  record: AppRecord;
+  contents: readonly string[];
+  count: number;
+  source: string;
+  change: Change;
+  /** Containers made for a lower id are replaced although their content is the same; 0 if none are. */
+  floor: number;
+}
+
+/** Returns the version of an app that is wanted, given what the device has; null `has`: nothing of this source. */
+export function versionOf(
+  wanted: WantedApp & { record: AppRecord },
+  source: string,
+  has: Good | null,
+): Version {
+  const { id, record, contents, count } = wanted;
+  const change = changeFrom(has, wanted);
+  return { id, record, contents, count, source, change, floor: change === 'restart' ? id : 0 };
+}
+
+function changeFrom(has: Good | null, wanted: WantedApp & { record: AppRecord }): Change {
+  if (has === null || !hasContent(wanted, has.content)) return 'replace';
+  if (wanted.id === has.id) return 'steady';
+  const isSameRolling = has.record === null || has.record.rolling_restart === wanted.record.rolling_restart;
+  return has.count === wanted.count && isSameRolling ? 'restart' : 'scale';
+}
+
+/** Whether a label stands for the content of a version, by the set of fields that the label was made with. */
+export function hasContent({ contents }: Pick<Version, 'contents'>, label: string): boolean {
+  return contents.includes(label);
+}

@@ -1,0 +1,56 @@
+import type { AppMemory } from './memory.ts';
+import type { Actual, Container, Role, WantedApp } from './model.ts';
+import { hasContent, type Version } from './version.ts';
+
+/** The containers of one slot of an app. */
+export type Slot = Partial<Record<Role, Container>>;
+
+/** Everything that is known of one app. */
+export interface AppView {
+  name: string;
+  /** Null if the device group does not list it. */
+  wanted: WantedApp | null;
+  memory: AppMemory;
+  containers: readonly Container[];
+  /** By number, from 1. */
+  slots: ReadonlyMap<number, Slot>;
+  /** Containers without a place: remains of an interrupted step, or of somebody's experiments. They go last. */
+  strays: readonly Container[];
+}
+
+export const NO_MEMORY: AppMemory = { good: null, failed: null, staged: null, wayBack: null };
+
+/** Returns the view of an app. */
+export function viewOf(
+  name: string,
+  wanted: WantedApp | null,
+  memory: AppMemory | undefined,
+  actual: Actual,
+): AppView {
+  const containers = actual.containers.filter(({ app }) => app === name);
+  const slots = new Map<number, Slot>();
+  const strays = containers.filter(({ isStray }) => isStray);
+  for (const container of containers.filter(({ isStray }) => !isStray)) {
+    const slot = slots.get(container.slot) ?? {};
+    if (slot[container.role] === undefined) slot[container.role] = container;
+    else strays.push(container);
+    slots.set(container.slot, slot);
+  }
+  return { name, wanted, memory: memory ?? NO_MEMORY, containers, slots, strays };
+}
+
+/** Returns the current containers of an app, by slot. */
+export function currentsOf({ slots }: AppView): Container[] {
+  return [...slots.values()].flatMap(({ current }) => (current === undefined ? [] : [current]));
+}
+
+/** Whether a container is what a version asks for. */
+export function isOfVersion(container: Container | undefined, version: Version): container is Container {
+  if (container === undefined || !hasContent(version, container.content)) return false;
+  return version.floor === 0 || (container.source === version.source && container.appId >= version.floor);
+}
+
+/** Whether a container holds its ports and uses its image: it runs, or the engine is about to start it again. */
+export function isUp({ state }: Container): boolean {
+  return state === 'running' || state === 'restarting' || state === 'paused';
+}

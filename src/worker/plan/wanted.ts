@@ -1,0 +1,123 @@
+import { hash } from 'node:crypto';
+import { AppRecord } from '../../protocol/info.ts';
+import { parsePort } from '../../protocol/ports.ts';
+import { contentsOf } from './content.ts';
+import { containerCount, type Machine } from './count.ts';
+import type { Obstacle, Wanted, WantedApp } from './model.ts';
+
+/** What a device lets its manager do. */
+export interface Policy {
+  maxContainers: number;
+  allowPrivileged: boolean;
+  /** Folders of the machine that may be mounted, without a slash at their ends; null for all. */
+  allowMounts: readonly string[] | null;
+  /** Beginnings of references that may be used; null for all. */
+  allowImages: readonly string[] | null;
+}
+
+/** A reply whose shape is right. The fields of its apps are not checked yet. */
+export interface InfoHead {
+  groupId: number;
+  pruneId: number;
+  apps: readonly { name: string; id: number; record: Readonly<Record<string, unknown>> }[];
+}
+
+/**
+ * Returns the source of ids: of a fleet, or of the manager at an address if it does not say which fleet it is, and of one
+ * group. `epoch` counts how often somebody had the ids forgotten.
+ */
+export function sourceOf(origin: {
+  fleet: string | null;
+  manager: string;
+  group: string;
+  epoch: number;
+}): string {
+  const { fleet, manager, group, epoch } = origin;
+  const text = JSON.stringify([fleet ?? manager, group, ...(epoch === 0 ? [] : [epoch])]);
+  return hash('sha256', text).slice(0, 16);
+}
+
+/** Returns what a reply asks of this machine. An app that cannot be done is left as it is, and the others are done. */
+export function readWanted(reply: InfoHead, source: string, machine: Machine, policy: Policy): Wanted {
+  const { groupId, pruneId, apps } = reply;
+  return { source, groupId, pruneId, apps: apps.map((app) => readApp(app, machine, policy)) };
+}
+
+function readApp(
+  { name, id, record }: InfoHead['apps'][number],
+  machine: Machine,
+  policy: Policy,
+): WantedApp {
+  const parsed = AppRecord.safeParse(record);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const place = issue?.path.map(String).join('.') ?? '';
+    const obstacle: Obstacle = { code: 'invalid-app', text: `${place}: ${issue?.message}` };
+    return { name, id, record: null, contents: [], count: 0, obstacle };
+  }
+  const app = parsed.data;
+  const count = app.running ? containerCount(app.containers_per, machine) : 0;
+  return {
+    name,
+    id,
+    record: app,
+    contents: contentsOf(app),
+    count,
+    obstacle: obstacleOf(app, count, policy),
+  };
+}
+
+function obstacleOf(app: AppRecord, count: number, policy: Policy): Obstacle | null {
+  if (count > policy.maxContainers) {
+    const text = `containers_per asks for ${count} containers here; MAX_CONTAINERS is ${policy.maxContainers}`;
+    return { code: 'too-many-containers', text };
+  }
+  const highest = app.starting_ports
+    .map(parsePort)
+    .find(({ hostPort }) => hostPort + Math.max(count, 1) - 1 > 65_535);
+  if (highest !== undefined)
+    return { code: 'invalid-app', text: `port ${highest.hostPort} leaves no ports for ${count} containers` };
+  const refusal = refusalOf(app, policy);
+  return refusal === null ? null : { code: 'not-allowed', text: refusal };
+}
+
+/** Returns what this device does not allow of an app; null if it allows all of it. */
+function refusalOf(app: AppRecord, { allowPrivileged, allowMounts, allowImages }: Policy): string | null {
+  if (app.privileged && !allowPrivileged) return 'ALLOW_PRIVILEGED is false on this device';
+  if (allowImages !== null && !allowImages.some((start) => app.container_image.startsWith(start)))
+    return `ALLOW_IMAGES of this device has no beginning of ${app.container_image}`;
+  const mount = app.volumes.map(sourceOfMount).find((source) => !isAllowedMount(source, allowMounts));
+  if (mount !== undefined) return `ALLOW_MOUNTS of this device does not have ${mount}`;
+  const device = app.devices.find(() => !allowPrivileged);
+  return device === undefined
+    ? null
+    : `ALLOW_PRIVILEGED is false on this device, which forbids the device ${device}`;
+}
+
+function sourceOfMount(volume: string): string {
+  return volume.split(':')[0] ?? '';
+}
+
+/** Named volumes are always allowed. A path with `..` never is where there are limits. */
+function isAllowedMount(source: string, allowed: readonly string[] | null): boolean {
+  if (!source.startsWith('/') || allowed === null) return true;
+  if (source.split('/').includes('..')) return false;
+  const path = source.replace(/\/{2,}/g, '/').replace(/(?:\/\.)*\/?$/, '') || '/';
+  return allowed.some((folder) => path === folder || folder === '/' || path.startsWith(`${folder}/`));
+}
+
+/**
+ * Returns why a reply is not accepted, given the last one that was; null if it is. A lower id of the group comes from a
+ * manager whose cache is old, and nobody takes an app away without a higher one.
+ */
+export function refuse(reply: InfoHead, groupId: number | null, apps: readonly string[]): Obstacle | null {
+  if (groupId === null) return null;
+  if (reply.groupId < groupId) {
+    const text = `the manager says device_group_id ${reply.groupId}, but this device has seen ${groupId}`;
+    return { code: 'ids-behind', text };
+  }
+  if (reply.groupId > groupId) return null;
+  const gone = apps.find((name) => !reply.apps.some((app) => app.name === name));
+  if (gone === undefined) return null;
+  return { code: 'bad-reply', text: `the app ${gone} left the group, but device_group_id did not rise` };
+}

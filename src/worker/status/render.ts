@@ -1,0 +1,108 @@
+import type { ReportedApp, Trouble } from '../../protocol/report.ts';
+import { alignedRows } from '../../text/aligned-rows.ts';
+import { printable } from '../../text/printable.ts';
+import { isAppAsWanted, isAsWanted, isWarning, type StatusContainer, type WorkerStatus } from '../status.ts';
+import { durationText } from './durations.ts';
+
+/** Lines of a failed container's log that are shown. */
+const LOG_LINES = 10;
+
+/** Returns the state of a device as text for a terminal, for the people at it. `now`: seconds since the Unix epoch. */
+export function renderStatus(status: WorkerStatus, now: number): string {
+  const sections = [
+    headLines(status, now),
+    appLines(status, now),
+    containerLines(status.containers),
+    problemLines(status.problems, now),
+  ];
+  return `${sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.map(printable).join('\n'))
+    .join('\n\n')}\n`;
+}
+
+function headLines(status: WorkerStatus, now: number): string[] {
+  const { hostname, device_group, worker, pid, uptime, revision } = status;
+  const engine = worker.engine === null ? 'not reached' : `${worker.engine}, API ${worker.api}`;
+  return alignedRows([
+    ['Device', `${hostname} in the device group ${device_group}`],
+    ['Worker', `${worker.version}, process ${pid}, started ${durationText(uptime)} ago`],
+    ['Engine', engine],
+    ['Manager', managerText(status, now)],
+    ['Revision', revision ?? 'unknown'],
+    ['State', stateText(status)],
+  ]);
+}
+
+function managerText({ manager }: WorkerStatus, now: number): string {
+  const { address, last_good_poll, error, next_poll } = manager;
+  const last =
+    last_good_poll === null ? 'no good answer yet' : `answered ${durationText(now - last_good_poll)} ago`;
+  const next = next_poll === null ? '' : `, asked again in ${durationText(next_poll - now)}`;
+  return `${address}, ${last}${next}${error === null ? '' : `; last error: ${error}`}`;
+}
+
+function stateText(status: WorkerStatus): string {
+  const { apps, applied, ids } = status;
+  if (applied === null && ids.device_group_id === null)
+    return 'does not know yet what to run: waits for the manager';
+  const right = apps.filter(isAppAsWanted).length;
+  if (right < apps.length) return `${right} of ${apps.length} apps as wanted`;
+  if (apps.length === 0) return 'the device group has no apps';
+  return isAsWanted(status) ? 'everything as wanted' : 'all apps as wanted, but see the problems';
+}
+
+function appLines({ apps }: WorkerStatus, now: number): string[] {
+  if (apps.length === 0) return [];
+  const rows = apps.map((app) => [
+    app.name,
+    app.state,
+    `${app.running} of ${app.wanted}`,
+    String(app.wanted_id),
+    app.running_id === null ? '-' : String(app.running_id),
+    app.image ?? '-',
+  ]);
+  const [head = '', ...lines] = alignedRows([
+    ['APP', 'STATE', 'CONTAINERS', 'WANTED ID', 'RUNNING ID', 'IMAGE'],
+    ...rows,
+  ]);
+  return [head, ...apps.flatMap((app, index) => [lines[index] ?? '', ...errorLines(app, now)])];
+}
+
+function errorLines({ name, state, error }: ReportedApp, now: number): string[] {
+  if (error === null) return [];
+  const retry = `holdfast worker retry ${name}`;
+  const hint = state === 'rolled_back' ? `not tried again before a higher id; to try it now: ${retry}` : null;
+  const log = (error.log ?? []).slice(-LOG_LINES).map((line) => `    | ${line}`);
+  return [`  ${troubleText(error, now, hint)}`, ...log];
+}
+
+function troubleText(trouble: Trouble, now: number, hint: string | null): string {
+  const { code, text, since, attempts, next_try } = trouble;
+  const next = next_try === null ? hint : `next try in ${durationText(next_try - now)}`;
+  const parts = [
+    `${isWarning(trouble) ? 'warning: ' : ''}${code} for ${durationText(now - since)}`,
+    attempts > 1 ? `, ${attempts} attempts` : '',
+    `: ${text}`,
+    next === null ? '' : `; ${next}`,
+  ];
+  return parts.join('');
+}
+
+function containerLines(containers: readonly StatusContainer[]): string[] {
+  if (containers.length === 0) return [];
+  const rows = containers.map(({ name, state, health, restarts, image, id }) => [
+    name,
+    state,
+    health ?? '-',
+    String(restarts),
+    id.slice(0, 12),
+    image,
+  ]);
+  return alignedRows([['CONTAINER', 'STATE', 'HEALTH', 'RESTARTS', 'ID', 'IMAGE'], ...rows]);
+}
+
+function problemLines(problems: readonly Trouble[], now: number): string[] {
+  if (problems.length === 0) return [];
+  return ['PROBLEMS', ...problems.map((problem) => `  ${troubleText(problem, now, null)}`)];
+}

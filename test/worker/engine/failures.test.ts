@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { codeOf, refusal } from '../../../src/worker/engine/failures.ts';
+
+const DRIVER = 'driver failed programming external connectivity on endpoint web (3f6d)';
+
+describe('what an engine says', () => {
+  it.each([
+    ['absent', 404, 'No such container: web-1'],
+    ['absent', 404, 'no container with name or ID "web-1" found: no such container'],
+    ['image-missing', 404, 'No such image: example.com/web:v9'],
+    ['image-missing', 404, 'manifest for example.com/web:v9 not found: manifest unknown: manifest unknown'],
+    [
+      'image-missing',
+      404,
+      "pull access denied for web, repository does not exist or may require 'docker login': denied: requested access to the resource is denied",
+    ],
+    ['image-missing', 200, 'reading manifest v9 in example.com/web: manifest unknown'],
+    ['image-missing', 404, 'example.com/web:v9: image not known'],
+    ['unauthorized', 500, 'Head "https://example.com/v2/web/manifests/v1": no basic auth credentials'],
+    ['unauthorized', 500, 'unauthorized: authentication required'],
+    ['unauthorized', 500, 'Get "https://ghcr.io/v2/acme/web/manifests/1": denied: denied'],
+    ['unauthorized', 500, 'denied: requested access to the resource is denied'],
+    [
+      'unauthorized',
+      500,
+      'Get "https://registry-1.docker.io/v2/": unauthorized: incorrect username or password',
+    ],
+    ['unauthorized', 200, 'unable to retrieve auth token: invalid username/password: unauthorized'],
+    ['network-missing', 404, 'network nebula not found'],
+    ['network-missing', 500, 'unable to find network with name or ID nebula: network not found'],
+    ['port-taken', 500, `${DRIVER}: Bind for 0.0.0.0:8080 failed: port is already allocated`],
+    [
+      'port-taken',
+      500,
+      `${DRIVER}: Error starting userland proxy: listen tcp4 127.0.0.1:8080: bind: address already in use`,
+    ],
+    ['port-taken', 500, 'rootlessport listen tcp 0.0.0.0:8080: bind: address already in use'],
+    [
+      'name-taken',
+      409,
+      'Conflict. The container name "/web-1" is already in use by container "3f6d". You have to remove (or rename) that container to be able to reuse that name.',
+    ],
+    ['name-taken', 500, 'creating container storage: the container name "web-1" is already in use by 3f6d.'],
+    ['no-space', 500, 'failed to register layer: write /bin/busybox: no space left on device'],
+    ['refused', 500, 'received unexpected HTTP status: 500 Internal Server Error'],
+    ['refused', 500, 'dial tcp 127.0.0.1:5000: connect: connection refused'],
+    ['refused', 409, 'removal of container web-1 is already in progress'],
+    ['refused', 500, 'OCI runtime create failed: exec: "/nope": permission denied'],
+  ])('means %s: %i %s', (code, status, text) => {
+    expect(codeOf(status, text)).toBe(code);
+  });
+
+  it('is one line of bounded length in an error, without secrets', () => {
+    const { message } = refusal('POST /x', 500, `a\n b secret ${'<p>'.repeat(1000)}`, ['secret', '']);
+    expect(message).toMatch(/^a b \*\*\* <p>/);
+    expect(message.length).toBeLessThan(600);
+  });
+
+  it('is named by its status and its call if it has no text', () => {
+    expect(refusal('POST /x', 503, '').message).toBe('POST /x: the engine answered 503');
+  });
+});

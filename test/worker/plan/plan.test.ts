@@ -1,0 +1,213 @@
+import { describe, expect, test } from 'vitest';
+import { record, Simulation, wanted } from './simulation.ts';
+
+function device(...apps: Parameters<typeof wanted>[0][number][]): Simulation {
+  const simulation = new Simulation();
+  simulation.wanted = wanted(apps);
+  return simulation.settle();
+}
+
+describe('a device', () => {
+  test('runs an app that is new to it', () => {
+    const d = device(record('web', 1));
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.log).toEqual(['pull web:v1', 'create web-1.next', 'rename web-1.next web-1', 'start web-1']);
+    expect(d.session.phases).toMatchObject({ web: { state: 'running', obstacle: null } });
+  });
+
+  test('stages a new version before it stops the old one', () => {
+    const d = device(record('web', 1, { starting_ports: [80] }));
+    d.log.length = 0;
+    d.wanted = wanted([record('web', 2, { starting_ports: [80], container_image: 'web:v2' })]);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v2']);
+    expect(d.log).toEqual([
+      'pull web:v2',
+      'create web-1.next',
+      'stop web-1',
+      'rename web-1 web-1.old',
+      'rename web-1.next web-1',
+      'start web-1',
+      'remove web-1.old',
+    ]);
+  });
+
+  for (const bad of ['sick', 'crash', 'nostart'])
+    test(`goes back from a version that is ${bad}, and does not try it again`, () => {
+      const d = device(record('web', 1));
+      d.wanted = wanted([record('web', 2, { container_image: `web:${bad}` })]);
+      d.settle();
+      expect(d.running()).toEqual(['web-1 web:v1']);
+      expect(d.names()).toEqual(['web-1', 'web-1.failed']);
+      expect(d.session.phases['web']?.state).toBe('rolled_back');
+      const starts = d.starts;
+      d.settle(200);
+      expect(d.starts).toBe(starts);
+      d.wanted = wanted([record('web', 3, { container_image: 'web:v3' })]);
+      d.settle();
+      expect(d.names()).toEqual(['web-1']);
+      expect(d.running()).toEqual(['web-1 web:v3']);
+    });
+
+  test('keeps a bad version trying if there is nothing to go back to', () => {
+    const d = device(record('web', 1, { container_image: 'web:crash' }));
+    expect(d.session.phases['web']?.state).toBe('failing');
+    expect(d.names()).toEqual(['web-1']);
+  });
+
+  test('pulls again for a restart, and takes what the tag stands for now', () => {
+    const d = device(record('web', 1));
+    d.build = 2;
+    d.log.length = 0;
+    d.wanted = wanted([record('web', 2)]);
+    d.settle();
+    expect(d.log).toEqual([
+      'pull web:v1',
+      'create web-1.next',
+      'stop web-1',
+      'rename web-1 web-1.old',
+      'rename web-1.next web-1',
+      'start web-1',
+      'remove web-1.old',
+    ]);
+    expect([...d.machine.values()][0]?.container.imageId).toBe('sha256:web:v1@2');
+  });
+
+  test('restarts with the image that is there after three failed pulls', () => {
+    const d = device(record('web', 1));
+    d.registry = 'down';
+    d.wanted = wanted([record('web', 2)]);
+    d.settle();
+    expect(d.log.filter((line) => line.startsWith('pull'))).toHaveLength(4);
+    expect(d.memory.apps['web']?.good?.id).toBe(2);
+    expect(d.session.stale['web']).toMatchObject({ id: 2 });
+  });
+
+  test('keeps the old version while the new one cannot be pulled, and heals it', () => {
+    const d = device(record('web', 1));
+    d.registry = 'down';
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    d.settle();
+    for (const { container } of d.machine.values()) Object.assign(container, { state: 'exited', ports: [] });
+    d.settle(2);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'kept', obstacle: { code: 'pull-failed' } });
+  });
+
+  test('makes a removed container anew without a pull', () => {
+    const d = device(record('web', 1));
+    d.registry = 'down';
+    d.machine.clear();
+    d.settle(5);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+  });
+
+  test('adds and removes containers without touching the others', () => {
+    const d = device(record('web', 1, { containers_per: { server: 2 } }));
+    d.log.length = 0;
+    d.wanted = wanted([record('web', 2, { containers_per: { server: 3 } })]);
+    d.settle();
+    expect(d.log).toEqual(['create web-3.next', 'rename web-3.next web-3', 'start web-3']);
+    d.log.length = 0;
+    d.wanted = wanted([record('web', 3, { containers_per: { server: 1 } })]);
+    d.settle();
+    expect(d.log).toEqual(['stop web-2', 'stop web-3', 'remove web-2', 'remove web-3']);
+  });
+
+  test('replaces one container after another if the app asks for it', () => {
+    const app = { containers_per: { server: 11 }, rolling_restart: true, container_image: 'web:checked' };
+    const d = device(record('web', 1, app));
+    d.settle(100);
+    expect(d.running()).toHaveLength(11);
+    d.wanted = wanted([record('web', 2, app)]);
+    let least = 11;
+    for (let round = 0; round < 200; round++) {
+      d.settle(1);
+      least = Math.min(least, d.running().length);
+    }
+    expect(least).toBe(10);
+    expect(d.memory.apps['web']?.good?.id).toBe(2);
+    expect(d.names()).toHaveLength(11);
+  });
+
+  test('takes all slots back if a later one fails in a rolling restart', () => {
+    const app = { containers_per: { server: 3 }, rolling_restart: true };
+    const d = device(record('web', 1, app));
+    d.settle(60);
+    d.wanted = wanted([record('web', 2, { ...app, container_image: 'web:v2' })]);
+    d.settle(20, (step) => step.do === 'start' && step.name === 'web-2' && d.log.includes('start web-1'));
+    d.settle(60);
+    expect(d.running()).toEqual(['web-1 web:v1', 'web-2 web:v1', 'web-3 web:v1']);
+  });
+
+  test('stops an app that left the group, and one that is not to run', () => {
+    const d = device(record('web', 1), record('api', 1));
+    d.wanted = wanted([record('api', 2, { running: false })]);
+    d.settle();
+    expect(d.names()).toEqual([]);
+    expect(d.session.phases).toMatchObject({ api: { state: 'stopped' } });
+    d.wanted = wanted([record('api', 3)]);
+    d.settle();
+    expect(d.running()).toEqual(['api-1 web:v1']);
+  });
+});
+
+describe('a port', () => {
+  test('is handed over from an app that leaves only when the new one is staged', () => {
+    const d = device(record('old', 1, { starting_ports: [80] }));
+    d.log.length = 0;
+    d.wanted = wanted([record('new', 1, { starting_ports: [80], container_image: 'web:v2' })]);
+    d.settle();
+    expect(d.running()).toEqual(['new-1 web:v2']);
+    expect(d.names()).toEqual(['new-1']);
+    expect(d.log.indexOf('create new-1.next')).toBeLessThan(d.log.indexOf('stop old-1'));
+    expect(d.log.indexOf('stop old-1')).toBeLessThan(d.log.indexOf('start new-1'));
+    expect(d.memory.handovers).toEqual([]);
+  });
+
+  test('goes back to the app that left if the new one fails', () => {
+    const d = device(record('old', 1, { starting_ports: [80] }));
+    d.wanted = wanted([record('new', 1, { starting_ports: [80], container_image: 'web:crash' })]);
+    d.settle(100);
+    expect(d.running()).toEqual(['old-1 web:v1']);
+    expect(d.session.phases).toMatchObject({ old: { state: 'kept' }, new: { state: 'failing' } });
+    d.wanted = wanted([record('new', 2, { starting_ports: [80], container_image: 'web:v2' })]);
+    d.settle();
+    expect(d.names()).toEqual(['new-1']);
+    expect(d.running()).toEqual(['new-1 web:v2']);
+  });
+
+  test('is exchanged between two apps', () => {
+    const d = device(record('a', 1, { starting_ports: [80] }), record('b', 1, { starting_ports: [81] }));
+    d.wanted = wanted([record('a', 2, { starting_ports: [81] }), record('b', 2, { starting_ports: [80] })]);
+    d.settle();
+    expect(d.running()).toEqual(['a-1 web:v1', 'b-1 web:v1']);
+    expect(d.memory.apps).toMatchObject({ a: { good: { id: 2 } }, b: { good: { id: 2 } } });
+    expect(d.memory.handovers).toEqual([]);
+  });
+
+  test('goes back on both sides if one side of an exchange fails', () => {
+    const d = device(record('a', 1, { starting_ports: [80] }), record('b', 1, { starting_ports: [81] }));
+    d.wanted = wanted([
+      record('a', 2, { starting_ports: [81], container_image: 'web:crash' }),
+      record('b', 2, { starting_ports: [80] }),
+    ]);
+    d.settle(100);
+    expect(d.running()).toEqual(['a-1 web:v1', 'b-1 web:v1']);
+    expect(d.session.phases).toMatchObject({
+      a: { state: 'rolled_back' },
+      b: { state: 'kept', obstacle: { code: 'port-conflict' } },
+    });
+  });
+
+  test('that two apps want stays with the one that runs', () => {
+    const d = device(record('b', 1, { starting_ports: [80] }));
+    d.wanted = wanted([record('a', 1, { starting_ports: [80] }), record('b', 1, { starting_ports: [80] })]);
+    d.settle();
+    expect(d.running()).toEqual(['b-1 web:v1']);
+    expect(d.session.phases).toMatchObject({
+      a: { obstacle: { code: 'port-conflict' } },
+      b: { state: 'running' },
+    });
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { Report, WorkerReport } from '../../src/protocol/report.ts';
+import { createMachine, readDisk } from '../../src/worker/machine.ts';
+import { buildReport, type MachineFigures } from '../../src/worker/report.ts';
+import { deviceStatus, trouble } from './support.ts';
+
+const GIB = 1024 ** 3;
+const MACHINE: MachineFigures = {
+  memory: { total: 8 * GIB, available: 2 * GIB },
+  disk: { total: 64 * GIB, free: 16 * GIB },
+  cpu: { cores: 4, usedPercent: 12.345 },
+};
+const [CONTAINER] = deviceStatus().containers;
+
+describe('buildReport', () => {
+  it("has the device's state, and the figures by Nebula's names, in MiB", () => {
+    const figures = new Map([[CONTAINER!.id, { cpu: 3.21, memory: 1.25 * 1024 ** 2 }]]);
+    const report = buildReport({
+      status: deviceStatus({ problems: [trouble()], reports_dropped: 2 }),
+      machine: MACHINE,
+      figures,
+      isUpdate: true,
+      now: 1_000_100,
+    });
+    const { slot: _, ...container } = CONTAINER!;
+    expect(report).toEqual({
+      hostname: 'shop-17',
+      device_group: 'edge',
+      report_creation_time: 1_000_100,
+      updated: true,
+      memory_usage: { total: 8192, used: 6144, free: 2048, available: 2048 },
+      root_disk_usage: { total: 65_536, used: 49_152, free: 16_384 },
+      cpu_usage: { cores: 4, used_percent: 12.3 },
+      apps_containers: [{ ...container, cpu: 3.2, memory: 1.3 }],
+      worker: deviceStatus().worker,
+      applied: '"00aa.7-x"',
+      revision: deviceStatus().revision,
+      ids: deviceStatus().ids,
+      apps: deviceStatus().apps,
+      problems: [trouble()],
+      reports_dropped: 2,
+      uptime: 100,
+    });
+  });
+
+  it('has null for figures that could not be read', () => {
+    const report = buildReport({
+      status: deviceStatus(),
+      machine: { ...MACHINE, memory: null, disk: null },
+      figures: new Map(),
+      isUpdate: false,
+      now: 0,
+    });
+    expect(report).toMatchObject({
+      memory_usage: null,
+      root_disk_usage: null,
+      apps_containers: [{ cpu: null, memory: null }],
+    });
+    expect(WorkerReport.parse(report)).toEqual(report);
+    expect(Report.parse(report)).toEqual(report);
+  });
+});
+
+describe('the figures of this machine', () => {
+  it('are plausible', async () => {
+    const { memory, disk, cpu } = await createMachine().read(['/']);
+    expect(memory!.available).toBeGreaterThan(0);
+    expect(memory!.total).toBeGreaterThan(memory!.available);
+    expect(disk!.total).toBeGreaterThanOrEqual(disk!.free);
+    expect(cpu.cores).toBeGreaterThan(0);
+    expect(cpu.usedPercent).toBeGreaterThanOrEqual(0);
+    expect(cpu.usedPercent).toBeLessThanOrEqual(100);
+  });
+
+  it('are of the first folder that exists here; null if none does', async () => {
+    expect(await readDisk(['/no/such/folder', '/proc/self/none', '/'])).toMatchObject({
+      total: expect.any(Number),
+      freeFiles: expect.any(Number),
+    });
+    expect(await readDisk(['/no/such/folder'])).toBeNull();
+  });
+});

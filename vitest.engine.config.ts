@@ -1,0 +1,20 @@
+import { defineConfig } from 'vitest/config';
+import { SummaryReporter } from './test/support/summary-reporter.ts';
+
+/** The tests on a real container engine. `npm run test:engine` runs them in a namespace of their own. */
+export default defineConfig({
+  test: {
+    include: ['test/engine/**/*.test.ts'],
+    setupFiles: 'test/support/seed.ts',
+    reporters: ['default', new SummaryReporter()],
+    // A test that passes only on a retry is named at the end, with the reason.
+    retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
+    expect: { poll: { timeout: 60_000 } },
+    // Print values in titles and errors in full.
+    chaiConfig: { truncateThreshold: 0 },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    // Each file has an engine of its own, and two would share the name of one bridge.
+    maxWorkers: 1,
+  },
+});

@@ -101,7 +101,30 @@ const ReportedContainer = z
   .meta({ id: 'ReportedContainer' });
 export type ReportedContainer = z.infer<typeof ReportedContainer>;
 
-const MiB = z.number();
+const MiB = z.number().meta({ description: 'MiB.' });
+const MemoryUsage = z
+  .object({ total: MiB, used: MiB, free: MiB, available: MiB })
+  .meta({ id: 'MemoryUsage' });
+const DiskUsage = z.object({ total: MiB, used: MiB, free: MiB }).meta({ id: 'DiskUsage' });
+const CpuUsage = z.object({ cores: z.int(), used_percent: z.number() }).meta({ id: 'CpuUsage' });
+
+const ReportedWorker = z
+  .object({
+    version: z.string(),
+    started: z.int().meta({ description: 'Seconds since the Unix epoch.' }),
+    engine: z.string().nullable().meta({ description: 'Name and version of the container engine.' }),
+    api: z.string().nullable().meta({ description: "Version of the engine's API." }),
+  })
+  .meta({ id: 'ReportedWorker' });
+
+/** The ids that the device acted on last. */
+const ReportedIds = z
+  .object({
+    device_group_id: z.int().nullable(),
+    prune_id: z.int().nullable(),
+    apps: z.record(z.string(), z.int()),
+  })
+  .meta({ id: 'ReportedIds' });
 
 /**
  * A report as `holdfast worker` sends it. The manager checks only what `Report` has; the fields of Nebula's workers keep
@@ -111,26 +134,17 @@ export const WorkerReport = z
   .object({
     ...Report.shape,
     updated: z.boolean().meta({ description: 'Whether an app has changed since the last report.' }),
-    memory_usage: z.object({ total: MiB, used: MiB, free: MiB, available: MiB }).nullable(),
-    root_disk_usage: z.object({ total: MiB, used: MiB, free: MiB }).nullable(),
-    cpu_usage: z.object({ cores: z.int(), used_percent: z.number() }),
+    memory_usage: MemoryUsage.nullable(),
+    root_disk_usage: DiskUsage.nullable(),
+    cpu_usage: CpuUsage,
     apps_containers: z.array(ReportedContainer),
-    worker: z.object({
-      version: z.string(),
-      started: z.int().meta({ description: 'Seconds since the Unix epoch.' }),
-      engine: z.string().nullable().meta({ description: 'Name and version of the container engine.' }),
-      api: z.string().nullable().meta({ description: "Version of the engine's API." }),
-    }),
+    worker: ReportedWorker,
     applied: z.string().nullable().meta({ description: 'The ETag of /info whose work is done.' }),
     revision: z
       .string()
       .nullable()
       .meta({ description: 'The revision of the last reply that was accepted.' }),
-    ids: z.object({
-      device_group_id: z.int().nullable(),
-      prune_id: z.int().nullable(),
-      apps: z.record(z.string(), z.int()),
-    }),
+    ids: ReportedIds,
     apps: z.array(ReportedApp),
     problems: z.array(Trouble),
     reports_dropped: z.int().min(0),

@@ -159,6 +159,20 @@ describe('the document at /openapi.json', () => {
     ]);
   });
 
+  it('describes what the worker reports, beside reports of any other form, which are accepted, too', async () => {
+    const { schemas } = (await fetchDocument()).components;
+    const { anyOf: forms } = schemas.SentReport ?? schemas.SentReportInput;
+    expect(forms).toEqual([
+      { $ref: expect.stringMatching(/\/WorkerReport(Input)?$/) },
+      { $ref: expect.stringMatching(/\/Report(Input)?$/) },
+    ]);
+    const { properties } = schemas.WorkerReport ?? schemas.WorkerReportInput;
+    const members = ['worker', 'applied', 'revision', 'apps', 'ids', 'problems', 'reports_dropped'];
+    expect(Object.keys(properties)).toEqual(expect.arrayContaining(members));
+    const body = { hostname: 'a', device_group: 'b', report_creation_time: 1, worker: 7, apps: 'none' };
+    expect((await manager().post('/api/v2/reports', body)).body).toEqual({ accepted: 1 });
+  });
+
   it.each([
     ['patch', `${APP}/update`],
     ['put', `${GROUP}/update`],

@@ -4,7 +4,7 @@ import { Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import { ObjectId } from '../../protocol/info.ts';
-import { Report } from '../../protocol/report.ts';
+import { Report, WorkerReport } from '../../protocol/report.ts';
 import {
   type ReportPage,
   type ReportQuery,
@@ -62,9 +62,13 @@ const Query = z
     context.addIssue({ code: 'custom', path: ['report_creation_time_filter'], message });
   });
 
-const SentReport = Report.meta({ id: 'Report' });
+/** For the document alone: the manager checks only what every report has (`readReports`). */
+const SentReport = z.union([WorkerReport, Report.meta({ id: 'Report' })]).meta({ id: 'SentReport' });
 const SentReports = z.union([SentReport, z.array(SentReport)]).meta({ id: 'Reports' });
-const ReportRecord = z.looseObject({ _id: ObjectId, ...Report.shape }).meta({ id: 'StoredReport' });
+const ReportRecord = z.looseObject({ _id: ObjectId, ...Report.shape }).meta({
+  id: 'StoredReport',
+  description: "All other members are as they were sent; WorkerReport has those of Holdfast's worker.",
+});
 const Page = z
   .object({ data: z.array(ReportRecord), last_id: ObjectId.nullable() })
   .meta({ id: 'ReportPage' });

@@ -34,14 +34,9 @@ function packagesIn(names: Iterable<string>): string[] {
 }
 
 describe('the worker of the built program', () => {
-  it('loads pino as its only package that is not bundled, and none of Node but http, files and system', async () => {
+  it('loads pino as its only package that is not bundled', async () => {
     const loaded = await loadedBy(await workerEntry());
     expect(packagesIn(loaded)).toEqual(['pino']);
-    const ofNode = [...loaded]
-      .filter((name) => name.startsWith('node:'))
-      .map((name) => name.slice('node:'.length));
-    expect(ofNode).not.toEqual(expect.arrayContaining(['worker_threads']));
-    expect(ofNode).not.toEqual(expect.arrayContaining(['child_process']));
   });
 
   it('shares no file with what only the manager loads', async () => {

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
-import { chmod, link, rename, rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import { type Answer, askSocket } from './local-request.ts';
 import { shortPath } from './short-path.ts';
+import { takeTurn } from './turn.ts';
 
 /** What a running worker does for the commands of people at the device. */
 export interface LocalCommands {
@@ -24,20 +24,29 @@ export interface LocalSocket {
 }
 
 export const SOCKET = 'worker.sock';
-/** How often a socket that a killed worker left may be found: each time it is removed. */
-const TRIES = 3;
 
 /**
  * Opens the socket in a folder. Rejects as `present` if another worker has it, with its process id. The socket of a
  * killed worker is replaced. Rejects with the error of the system if there can be no socket in the folder.
  */
 export async function openLocalSocket(folder: string): Promise<LocalSocket> {
-  for (let count = 0; count < TRIES; count++) {
-    const socket = await listen(folder);
-    if (socket !== null) return socket;
-    await removeStale(folder);
+  // Of two workers that find the socket of a killed one, the second must not remove that of the first.
+  const endTurn = await takeTurn(join(folder, `${SOCKET}.lock`));
+  try {
+    return (await listen(folder)) ?? (await replaceStale(folder));
+  } finally {
+    await endTurn();
   }
-  throw new HoldfastError('present', inUse(folder, null));
+}
+
+async function replaceStale(folder: string): Promise<LocalSocket> {
+  const path = join(folder, SOCKET);
+  const reply = await askSocket(path, { method: 'GET', path: '/' });
+  if (reply !== null) throw new HoldfastError('present', inUse(folder, pidOf(reply)));
+  await rm(path, { force: true });
+  const socket = await listen(folder);
+  if (socket === null) throw new HoldfastError('present', inUse(folder, null));
+  return socket;
 }
 
 /** Resolves to null if something has the name. */
@@ -71,35 +80,6 @@ function closeServer(server: Server): Promise<void> {
     server.close(() => resolve());
     server.closeAllConnections();
   });
-}
-
-/**
- * Removes the socket of a worker that is gone. It is renamed first and then asked again: another worker that starts at the
- * same time may have replaced it in between, and then gets its name back. Rejects as `present` if a worker answers.
- */
-async function removeStale(folder: string): Promise<void> {
-  const path = join(folder, SOCKET);
-  await refuseRunning(folder, path);
-  const aside = `${path}.${randomBytes(4).toString('hex')}`;
-  try {
-    await rename(path, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
-  try {
-    await refuseRunning(folder, aside);
-  } catch (error) {
-    await link(aside, path).catch(() => undefined);
-    throw error;
-  } finally {
-    await rm(aside, { force: true });
-  }
-}
-
-async function refuseRunning(folder: string, path: string): Promise<void> {
-  const reply = await askSocket(path, { method: 'GET', path: '/' });
-  if (reply !== null) throw new HoldfastError('present', inUse(folder, pidOf(reply)));
 }
 
 function pidOf({ body }: Answer): number | null {

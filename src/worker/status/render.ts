@@ -43,7 +43,9 @@ function managerText({ manager }: WorkerStatus, now: number): string {
 }
 
 function stateText(status: WorkerStatus): string {
-  const { apps, applied, ids } = status;
+  const { apps, applied, ids, worker, problems } = status;
+  if (worker.engine === null || problems.some(({ code }) => code === 'engine-unavailable'))
+    return 'waits for the container engine';
   if (applied === null && ids.device_group_id === null)
     return 'does not know yet what to run: waits for the manager';
   const right = apps.filter(isAppAsWanted).length;

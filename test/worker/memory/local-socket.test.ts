@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -148,6 +148,19 @@ describe('the lock of DATA_DIR', () => {
       winners[0]?.serve(COMMANDS);
       expect(await ask(folder, '/status')).toMatchObject({ status: 200 });
       await winners[0]?.close();
+    }
+  });
+
+  it('is taken over if a worker was killed in the middle of its start', async () => {
+    const folder = await temporaryFolder();
+    const turn = join(folder, 'worker.sock.lock');
+    for (const age of [3600, -3600]) {
+      await writeFile(turn, '');
+      const time = Date.now() / 1000 - age;
+      await utimes(turn, time, time);
+      const socket = await openLocalSocket(folder);
+      expect(await readdir(folder)).toEqual(['worker.sock']);
+      await socket.close();
     }
   });
 

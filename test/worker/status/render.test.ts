@@ -76,7 +76,7 @@ Worker    1.2.3, process 4711, started 1 d 1 h ago
 Engine    not reached
 Manager   https://fleet.example/holdfast, answered 2 h 1 min ago, asked again in 42 s; last error: connect ECONNREFUSED 10.0.0.1:443
 Revision  unknown
-State     0 of 3 apps as wanted
+State     waits for the container engine
 
 APP   STATE        CONTAINERS  WANTED ID  RUNNING ID  IMAGE
 web   running      10 of 11    17         17          nginx:1.27

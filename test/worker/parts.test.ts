@@ -1,0 +1,99 @@
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openParts, type WorkerParts } from '../../src/worker/parts.ts';
+import { parseWorkerConfig } from '../../src/worker/settings.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { REAL_CLOCK } from '../support/manager.ts';
+
+async function open(env: Record<string, string>, isLocked = true): Promise<WorkerParts> {
+  const result = parseWorkerConfig(
+    { MANAGER: 'http://127.0.0.1:1', DEVICE_GROUP: 'edge', ...env },
+    [],
+    () => '',
+  );
+  if (!result.ok) throw new Error(result.problems.join('\n'));
+  const parts = await openParts({
+    config: result.config,
+    logger: pino({ level: 'silent' }),
+    clock: REAL_CLOCK,
+    stopping: new AbortController().signal,
+    isLocked,
+  });
+  onTestFinished(async () => {
+    parts.link.close();
+    await parts.socket?.close();
+  });
+  return parts;
+}
+
+describe('the parts of a worker', () => {
+  it('begin with a DATA_DIR that only its owner may enter, and that git ignores', async () => {
+    const folder = join(await temporaryFolder(), 'new', 'data');
+    await open({ DATA_DIR: folder });
+    expect((await stat(folder)).mode & 0o777).toBe(0o700);
+    expect((await readdir(folder)).sort()).toEqual(['.gitignore', 'worker.sock']);
+  });
+
+  it('leave DATA_DIR alone in a dry run, which needs no lock', async () => {
+    const folder = join(await temporaryFolder(), 'data');
+    const { socket } = await open({ DATA_DIR: folder }, false);
+    expect(socket).toBeNull();
+    await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('have the credentials of one registry, and the folder of those of Docker', async () => {
+    const settings = { REGISTRY_HOST: 'ghcr.io', REGISTRY_AUTH_USER: 'u', REGISTRY_AUTH_PASSWORD: 'p' };
+    const parts = await open(
+      { ...settings, DOCKER_CONFIG: '/etc/docker-config', DEVICE_NAME: 'shop-17' },
+      false,
+    );
+    expect(parts).toMatchObject({
+      registry: { host: 'ghcr.io', user: 'u', password: 'p' },
+      dockerConfig: '/etc/docker-config',
+      identity: { name: 'shop-17' },
+    });
+    expect(await open({}, false)).toMatchObject({ registry: null, identity: { name: null } });
+  });
+
+  it.each<[string, (folder: string) => Promise<Record<string, string>>, string, RegExp]>([
+    [
+      'a file of certificates that is not there',
+      async (folder) => ({ MANAGER_CA_FILE: join(folder, 'ca.pem') }),
+      'invalid',
+      /^MANAGER_CA_FILE cannot be read: ENOENT/,
+    ],
+    [
+      'a file of certificates that has none',
+      async (folder) => {
+        await writeFile(join(folder, 'ca.pem'), 'DER');
+        return { MANAGER_CA_FILE: join(folder, 'ca.pem') };
+      },
+      'invalid',
+      /^MANAGER_CA_FILE has no certificate in PEM form/,
+    ],
+    [
+      'a DATA_DIR below a file',
+      async (folder) => {
+        await writeFile(join(folder, 'file'), '');
+        return { DATA_DIR: join(folder, 'file', 'data') };
+      },
+      'invalid',
+      /^DATA_DIR cannot be used: .*ENOTDIR.*; set DATA_DIR to a folder that the worker may write to$/,
+    ],
+    [
+      'a DATA_DIR that another worker has',
+      async (folder) => {
+        await mkdir(join(folder, 'data'));
+        await open({ DATA_DIR: join(folder, 'data') });
+        return { DATA_DIR: join(folder, 'data') };
+      },
+      'present',
+      /^another worker \(process \d+\) uses /,
+    ],
+  ])('refuse %s', async (_name, prepare, kind, message) => {
+    const env = await prepare(await temporaryFolder());
+    await expect(open(env)).rejects.toMatchObject({ kind, message: expect.stringMatching(message) });
+  });
+});

@@ -64,6 +64,11 @@ export const layers = {
     may: ['errors', 'async', 'protocol', 'desired', 'plan', 'store', 'reconcile', 'change', 'fleet'],
     promise: 'the manager API, served from the store',
   },
+  'worker/settings': {
+    may: ['settings', 'config', 'protocol'],
+    pure: ['zod'],
+    promise: 'every setting of the worker',
+  },
   cli: {
     may: [
       'errors',
@@ -76,6 +81,7 @@ export const layers = {
       'desired',
       'plan',
       'source',
+      'worker/settings',
     ],
     promise: 'validate, plan, import, store copy, help, completion in shells',
   },
@@ -110,11 +116,6 @@ export const layers = {
   'worker/metrics': {
     may: ['errors', 'protocol', 'worker/status'],
     promise: 'metrics of the worker for Prometheus',
-  },
-  'worker/settings': {
-    may: ['settings', 'config', 'protocol'],
-    pure: ['zod'],
-    promise: 'every setting of the worker',
   },
   'worker/parts': {
     may: ['errors', 'disk', 'process', 'worker/memory', 'worker/link', 'worker/settings'],

@@ -1,3 +1,6 @@
+import type { SettingTable } from '../settings/setting.ts';
+import { SETTINGS } from '../settings.ts';
+import { WORKER_SETTINGS } from '../worker/settings.ts';
 import { FORMATS } from './report.ts';
 
 /** An option of a command; a switch has no value. */
@@ -29,8 +32,8 @@ export interface Command {
   summary: string;
   operand?: Operand;
   options: readonly CommandOption[];
-  /** Whether each setting is an option, too. */
-  takesSettings?: true;
+  /** The settings that are options, too. */
+  settings?: SettingTable;
   /** What else there is to know, in lines. */
   details: readonly string[];
   examples?: readonly (readonly [command: string, meaning: string])[];
@@ -55,7 +58,7 @@ export const COMMANDS = {
     name: 'serve',
     summary: 'run the manager',
     options: [],
-    takesSettings: true,
+    settings: SETTINGS,
     details: [
       'SIGTERM or SIGINT (Ctrl-C) stops it in order; another one, more than a second later, at once and with exit code 3.',
     ],
@@ -129,6 +132,7 @@ export const COMMANDS = {
       'Stop all managers first. The settings of serve, from the environment, say which store is copied.',
     ],
   },
+  // Run by src/worker/main.ts, which has its own help.
   worker: {
     name: 'worker',
     summary: 'run the agent on a device; holdfast worker --help has its settings',
@@ -141,6 +145,7 @@ export const COMMANDS = {
       { name: 'once', meaning: 'work until nothing is left to do, or everything left has to wait' },
       { name: 'dry-run', meaning: 'show what this device would do, and do nothing' },
     ],
+    settings: WORKER_SETTINGS,
     details: [],
     problems: 'not everything is as wanted',
   },

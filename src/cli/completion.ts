@@ -1,5 +1,5 @@
 import { fileVariableOf, flagOf } from '../config/read.ts';
-import { SETTINGS } from '../settings.ts';
+import type { SettingTable } from '../settings/setting.ts';
 import { COMMAND_LIST, COMMAND_WORDS, COMMANDS, type Command, type CommandOption } from './commands.ts';
 import { UsageError } from './io.ts';
 
@@ -22,17 +22,19 @@ export function completion(args: readonly string[]): string {
 const HELP: CommandOption = { name: 'help', meaning: 'show what the command takes' };
 
 /** The options of a command, with the flags of its settings. */
-function optionsOf({ options, takesSettings }: Command): CommandOption[] {
-  return [...options, ...(takesSettings ? FLAGS : []), HELP];
+function optionsOf({ options, settings = {} }: Command): CommandOption[] {
+  return [...options, ...flagsOf(settings), HELP];
 }
 
-const FLAGS: readonly CommandOption[] = Object.entries(SETTINGS).flatMap(([name, { meaning }]) => {
-  const file = fileVariableOf(SETTINGS, name);
-  const flag = { name: flagOf(name), value: 'VALUE', meaning };
-  // Not twice if the setting of the file is one by itself.
-  if (file === null || Object.hasOwn(SETTINGS, file)) return [flag];
-  return [flag, { name: flagOf(file), value: 'FILE', meaning: `path of a file with ${name}` }];
-});
+function flagsOf(settings: SettingTable): CommandOption[] {
+  return Object.entries(settings).flatMap(([name, { meaning }]) => {
+    const file = fileVariableOf(settings, name);
+    const flag = { name: flagOf(name), value: 'VALUE', meaning };
+    // Not twice if the setting of the file is one by itself.
+    if (file === null || Object.hasOwn(settings, file)) return [flag];
+    return [flag, { name: flagOf(file), value: 'FILE', meaning: `path of a file with ${name}` }];
+  });
+}
 
 /** The words that can follow a word that is not yet a whole command: `copy` after `store`. */
 function secondWords(first: string): string[] {

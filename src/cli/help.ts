@@ -18,7 +18,7 @@ export function helpText(command?: Command): string {
     details.join('\n'),
     ...(examples.length === 0 ? [] : [`Examples\n${columns(examples)}`]),
     `Exit codes\n${exitCodes(command)}`,
-    ...(command.takesSettings ? [settingsHelp(SETTINGS, 'serve').trimEnd()] : []),
+    ...(command.settings === undefined ? [] : [settingsHelp(command.settings, name).trimEnd()]),
   ];
   return `${parts.join('\n\n')}\n`;
 }
@@ -50,18 +50,18 @@ Exit codes
 ${settingsHelp(SETTINGS, 'serve')}`;
 }
 
-function usageOf({ name, operand, options, takesSettings }: Command): string {
+function usageOf({ name, operand, options, settings }: Command): string {
   const parts = [
     ...(operand === undefined ? [] : [operand.name]),
     ...options.map((option) => (option.isRequired ? optionText(option) : `[${optionText(option)}]`)),
-    ...(takesSettings ? ['[--flag VALUE ...]'] : []),
+    ...(settings === undefined ? [] : ['[--flag VALUE ...]']),
   ];
   return ['holdfast', name, ...parts].join(' ');
 }
 
-function exitCodes({ problems, takesSettings }: Command): string {
+function exitCodes({ problems, settings }: Command): string {
   const rows = [
-    ['0', takesSettings ? 'stopped by a signal' : 'no problems'] as const,
+    ['0', settings === undefined ? 'no problems' : 'stopped by a signal'] as const,
     ...(problems === undefined ? [] : [['1', problems] as const]),
     ['2', 'wrong usage or settings'] as const,
     ['3', 'the command itself failed'] as const,

@@ -23,6 +23,11 @@ const ROWS: [string, string[]][] = [
   ['holdfast plan --exit-code --a', ['--against']],
   ['holdfast validate --format ', ['github', 'json', 'text']],
   ['holdfast completion ', ['bash', 'fish', 'zsh']],
+  ['holdfast worker ', ['forget-ids', 'retry', 'status']],
+  [
+    'holdfast worker --device-a',
+    ['--device-auth-password', '--device-auth-password-file', '--device-auth-user'],
+  ],
   ['holdfast serve --git-to', ['--git-token', '--git-token-file']],
   ['holdfast serve --basic-auth-password', ['--basic-auth-password', '--basic-auth-password-file']],
 ];

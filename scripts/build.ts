@@ -18,6 +18,9 @@ const DIST = join(PROJECT, 'dist');
 /** The programs, by name. The thread is beside the code that starts it, as in src/store/sqlite. */
 const ENTRY_POINTS = { main: 'src/main.ts', 'checkpoint-thread': 'src/store/sqlite/checkpoint-thread.js' };
 
+/** The worker alone, in one file with all packages that it needs, for a device's image (examples/worker.Dockerfile). */
+const WORKER = { worker: 'src/worker/main.ts' };
+
 /** The files and folders that determine the result. */
 const SOURCES = ['src', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json'];
 
@@ -102,25 +105,33 @@ async function isFresh(present: string): Promise<boolean> {
 /** Resolves to the contents of the files, by name; entry points last. */
 async function bundle(): Promise<Map<string, Uint8Array>> {
   const { build } = await import('esbuild');
-  const { outputFiles } = await build({
+  const common = {
     absWorkingDir: PROJECT,
-    entryPoints: ENTRY_POINTS,
     outdir: DIST,
     write: false,
     bundle: true,
-    // Modules that are loaded by `import()` stay in files of their own.
-    splitting: true,
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
-    external: EXTERNAL,
-    banner: { js: REQUIRE },
     // With `node --enable-source-maps dist/main.js`, stack traces name the lines in src/.
     sourcemap: 'linked',
     sourcesContent: false,
     logLevel: 'warning',
-  });
-  const files = outputFiles.map(({ path, contents }) => [basename(path), contents] as const);
+  } as const;
+  const builds = await Promise.all([
+    // Modules that are loaded by `import()` stay in files of their own.
+    build({
+      ...common,
+      entryPoints: ENTRY_POINTS,
+      splitting: true,
+      external: EXTERNAL,
+      banner: { js: REQUIRE },
+    }),
+    build({ ...common, entryPoints: WORKER, banner: { js: `#!/usr/bin/env node\n${REQUIRE}` } }),
+  ]);
+  const files = builds
+    .flatMap(({ outputFiles }) => outputFiles)
+    .map(({ path, contents }) => [basename(path), contents] as const);
   const isEntry = (name: string): boolean => name.replace(/\.js$/, '') in ENTRY_POINTS;
   return new Map([...files.filter(([name]) => !isEntry(name)), ...files.filter(([name]) => isEntry(name))]);
 }

@@ -29,7 +29,8 @@ export interface WorkerOptions {
   env?: Record<string, string>;
 }
 
-const DEVICE = { user: 'device', password: 'the password of all devices' };
+/** The account of all devices. */
+export const DEVICE = { user: 'device', password: 'the password of all devices' };
 
 /** Starts a worker with short intervals. It is killed when the test is over, and its containers stay. */
 export async function startWorker({

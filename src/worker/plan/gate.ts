@@ -11,12 +11,14 @@ const WAITING: Verdict = { kind: 'waiting' };
 
 /**
  * Judges a new container. With a health check it has to become healthy in its own time, or HEALTH_WAIT if that is longer;
- * without one it has to run for a while. It may not exit or be restarted.
+ * without one it has to run for a while. The engine restarts what ends by itself, which counts as a failure. One that
+ * stays down was stopped by somebody, or by a crash of the engine, and is started again; but only once.
  */
 function verdictOn(container: Container, { sightings }: Session, rules: Rules, now: number): Verdict {
   const sighting = sightings[container.id];
   if (sighting === undefined) return WAITING;
   const { name, state, restarts, exitCode } = container;
+  if (state === 'exited' && sighting.isRevived !== true) return WAITING;
   if (state === 'exited' || state === 'dead')
     return failed('crashed', `${name} ended with exit code ${exitCode ?? 'unknown'}`);
   if (restarts > sighting.restarts || state === 'restarting')

@@ -173,7 +173,7 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
   const { name } = view;
   const created = currents.filter(
     ({ id, state }) =>
-      state === 'created' || (state === 'exited' && draft.world.session.sightings[id] === undefined),
+      state === 'created' || (state === 'exited' && draft.world.session.sightings[id]?.isRevived !== true),
   );
   if (created.length > 0 && draft.isDue(name, 'start', version.id))
     for (const { id, name: container } of created)

@@ -45,8 +45,9 @@ function learnSuccess(
     return { memory: { ...memory, pulled }, session: withoutTrouble(session, step.app, 'create') };
   }
   if (step.do !== 'start' && step.do !== 'restart') return { memory, session };
-  const restarts = actual.containers.find(({ id }) => id === step.container)?.restarts ?? 0;
-  const sightings = { ...session.sightings, [step.container]: { since: now, restarts } };
+  const { restarts = 0, state } = actual.containers.find(({ id }) => id === step.container) ?? {};
+  const isRevived = state === 'exited' && session.sightings[step.container] !== undefined;
+  const sightings = { ...session.sightings, [step.container]: { since: now, restarts, isRevived } };
   return { memory, session: { ...withoutTrouble(session, step.app, 'start'), sightings } };
 }
 

@@ -32,6 +32,8 @@ export interface AppTrouble {
 interface Sighting {
   since: number;
   restarts: number;
+  /** Whether it had stopped, and was started again. */
+  isRevived?: boolean;
 }
 
 /** What the worker knows only while it runs. */

@@ -49,6 +49,25 @@ describe('a device', () => {
       expect(d.running()).toEqual(['web-1 web:v3']);
     });
 
+  test('starts a new version again that the engine, or somebody, stopped, and takes it back if it ends again', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    d.settle(8);
+    const stop = () => {
+      for (const { container } of d.machine.values())
+        if (container.appId === 2) Object.assign(container, { state: 'exited', exitCode: 255, ports: [] });
+    };
+    expect(d.session.phases['web']?.state).toBe('checking');
+    stop();
+    d.settle(2);
+    expect(d.running()).toEqual(['web-1 web:v2']);
+    expect(d.session.phases['web']?.state).toBe('checking');
+    stop();
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']?.state).toBe('rolled_back');
+  });
+
   test('keeps a bad version trying if there is nothing to go back to', () => {
     const d = device(record('web', 1, { container_image: 'web:crash' }));
     expect(d.session.phases['web']?.state).toBe('failing');

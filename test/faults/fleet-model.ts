@@ -132,9 +132,12 @@ const AT_START: readonly FaultPoint[] = ['pass-begins', 'claim-begins', 'claim-d
 /** Values of `HOLDFAST_FAULT` that kill the process at its first start. */
 export const FIRST_FAULTS: readonly string[] = [...AT_START, ...ONCE];
 
+/** Points that no manager reaches. */
+const OF_WORKERS: readonly FaultPoint[] = ['worker-step-begins', 'worker-step-done'];
+
 /** Values of `HOLDFAST_FAULT` that kill the process during writes, one for each point except those that writes do not reach. */
 export function faultsInWrites(unreached: readonly FaultPoint[]): string[] {
-  const points = FAULT_POINTS.filter((point) => ![...unreached, ...ONCE].includes(point));
+  const points = FAULT_POINTS.filter((point) => ![...unreached, ...ONCE, ...OF_WORKERS].includes(point));
   return points.map((point) => (AT_START.includes(point) ? `${point}:6` : `${point}:2`));
 }
 

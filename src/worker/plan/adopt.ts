@@ -12,30 +12,33 @@ export function adopt(memory: Memory, wanted: Wanted, actual: Actual): Memory {
   if (memory.source === wanted.source) return memory;
   const apps: Record<string, AppMemory> = { ...memory.apps };
   for (const app of wanted.apps) {
-    const currents = actual.containers.filter(
-      ({ app: name, role }) => name === app.name && role === 'current',
-    );
-    const good = adopted(app, apps[app.name]?.good ?? null, currents, wanted.source);
+    const well = wellOf(app.name, actual.containers);
+    const good = adopted(app, apps[app.name]?.good ?? null, well, wanted.source);
     apps[app.name] = { ...NO_MEMORY, good };
   }
   return { ...memory, source: wanted.source, groupId: wanted.groupId, pruneId: null, handovers: [], apps };
 }
 
-function adopted(
-  app: WantedApp,
-  good: Good | null,
-  currents: readonly Container[],
-  source: string,
-): Good | null {
+/** Returns the containers of an app that run well. One beside an old one of its slot has still to show that it does. */
+function wellOf(name: string, containers: readonly Container[]): Container[] {
+  const own = containers.filter(({ app }) => app === name);
+  const unproven = new Set(own.filter(({ role }) => role === 'old').map(({ slot }) => slot));
+  return own.filter(
+    ({ role, isStray, slot, state, health }) =>
+      role === 'current' && !isStray && !unproven.has(slot) && state === 'running' && health !== 'unhealthy',
+  );
+}
+
+function adopted(app: WantedApp, good: Good | null, well: readonly Container[], source: string): Good | null {
   const { id, count, record } = app;
   if (good !== null && hasContent(app, good.content)) return { ...good, id, count, record, source };
-  const own = currents.filter((container) => container.source === source);
+  const own = well.filter((container) => container.source === source);
   const newest = own.toSorted((a, b) => b.appId - a.appId)[0];
   if (newest !== undefined) {
     const isWanted = newest.appId === id && hasContent(app, newest.content);
     return { ...goodOf(newest), record: isWanted ? record : null };
   }
-  const equal = currents.find((container) => hasContent(app, container.content));
+  const equal = well.find((container) => hasContent(app, container.content));
   return equal === undefined ? good : { ...goodOf(equal), id, count, record, source };
 }
 

@@ -64,12 +64,16 @@ function leavingOf(app: Swapping, isHandover: boolean): Container[] {
   );
 }
 
-/** Remembers, before the first container stops, whether what runs is worth going back to. */
+/**
+ * Remembers, before the first container stops, whether what runs is worth going back to. If it has stopped already and
+ * that was forgotten, it is.
+ */
 function noteWayBack(view: AppView, version: Version, draft: Draft): void {
   if (view.memory.wayBack?.id === version.id) return;
   const before = currentsOf(view).filter((current) => !isOfVersion(current, version));
   const isWell = before.every(({ state, health }) => state === 'running' && health !== 'unhealthy');
-  const isGood = draft.world.rules.rollback && before.length > 0 && isWell;
+  const isThere = before.length > 0 || [...view.slots.values()].some(({ old }) => old !== undefined);
+  const isGood = draft.world.rules.rollback && isThere && isWell;
   draft.remember(view.name, { wayBack: { id: version.id, isGood } });
 }
 

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { emptyMemory } from '../../../src/worker/plan/memory.ts';
+import { NEW_SESSION } from '../../../src/worker/plan/session.ts';
 import { record, Simulation, wanted } from './simulation.ts';
 
 function device(...apps: Parameters<typeof wanted>[0][number][]): Simulation {
@@ -63,6 +65,18 @@ describe('a device', () => {
     expect(d.running()).toEqual(['web-1 web:v2']);
     expect(d.session.phases['web']?.state).toBe('checking');
     stop();
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']?.state).toBe('rolled_back');
+  });
+
+  test('that lost its memory in the middle of an update does not take for good what never ran', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:crash' })]);
+    while (!d.names().includes('web-1.old') || d.names().includes('web-1.next')) d.settle(1);
+    expect(d.running()).toEqual([]);
+    d.memory = emptyMemory();
+    d.session = NEW_SESSION;
     d.settle();
     expect(d.running()).toEqual(['web-1 web:v1']);
     expect(d.session.phases['web']?.state).toBe('rolled_back');

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { ENGINE_LIMITS, engineAt } from '../../../src/worker/engine/client.ts';
 import type { Engine, EngineLimits } from '../../../src/worker/engine/engine.ts';
 import { type RealEngine, type RealEngineOptions, startRealEngine } from '../real-engine.ts';
@@ -12,8 +12,8 @@ export interface EngineSuite {
 }
 
 /**
- * Starts an engine and a registry for all tests of a file, and returns a function that returns them. After each test all
- * containers and images are removed, and the registry behaves again.
+ * Starts an engine and a registry for all tests of a file, and returns a function that returns them. Before each test,
+ * when the processes of the one before are gone, all containers and images are removed, and the registry behaves again.
  */
 export function engineSuite(
   options: Omit<RealEngineOptions, 'whenDone'> & { limits?: Partial<EngineLimits> } = {},
@@ -35,7 +35,7 @@ export function engineSuite(
       engine: engineAt(real.socket, { credentials, limits: { ...ENGINE_LIMITS, ...options.limits } }),
     };
   });
-  afterEach(async () => {
+  beforeEach(async () => {
     const { registry, real } = started();
     await registry.reset();
     await real.clear();

@@ -45,7 +45,7 @@ export async function makeForeign(
 }
 
 /** Something that happened to a container. */
-export interface Happening {
+interface Happening {
   action: 'create' | 'start' | 'die' | 'destroy';
   id: string;
   /** The name that it had then. */

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { PROBLEM_CODES } from '../../src/desired/problem.ts';
 import { createDevices } from '../../src/fleet/devices.ts';
 import { APP_FIELDS, type App, appDefaults } from '../../src/protocol/app.ts';
+import { APP_STATES, TROUBLE_CODES } from '../../src/protocol/report.ts';
 import { createMetrics } from '../../src/service/observability/metrics.ts';
 import { SETTINGS } from '../../src/settings.ts';
 import { startManager } from '../support/manager.ts';
@@ -53,6 +54,17 @@ describe('documents list exactly what the code has', () => {
       /^(file|name|yaml|field|app|folder|port|variable)-[a-z-]+$/.test(code),
     );
     expect(codes.sort()).toEqual([...PROBLEM_CODES].sort());
+  });
+
+  it('docs/devices.md: the states of apps, and the codes of trouble', async () => {
+    const rows = await rowsOf('docs/devices.md');
+    const firsts = rows.flatMap(([, cell]) => (/^`[a-z_-]+`$/.test(cell ?? '') ? codeIn(cell) : []));
+    expect(firsts.sort()).toEqual([...APP_STATES, ...TROUBLE_CODES].sort());
+    for (const cells of rows.filter(([, cell]) => firsts.includes(codeIn(cell)[0] ?? '')))
+      expect(
+        cells.slice(1, -1).every((cell) => cell !== ''),
+        cells[1],
+      ).toBe(true);
   });
 
   it('docs/operations.md: the metrics', async () => {

@@ -5,32 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { cloneProject, PROJECT, startProcess } from '../support/project.ts';
+import { divideReadme, examplesOf, patternOf } from './console.ts';
 
 const execute = promisify(execFile);
-
-/** A command of a document, and the output below it, in which `…` stands for any text. */
-interface Example {
-  command: string;
-  output: string[];
-}
-
-/** The examples of all `console` blocks, in order. */
-function examplesOf(markdown: string): Example[] {
-  const examples: Example[] = [];
-  for (const [, block = ''] of markdown.matchAll(/^```console\n(.*?)^```$/gms)) {
-    for (const line of block.split('\n').slice(0, -1)) {
-      if (line.startsWith('$ ')) examples.push({ command: line.slice(2), output: [] });
-      else examples.at(-1)?.output.push(line);
-    }
-  }
-  return examples;
-}
-
-/** Matches this output and nothing else. */
-function patternOf(output: readonly string[]): RegExp {
-  const lines = output.map((line) => line.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*'));
-  return new RegExp(`^${lines.join('\n')}\n?$`, 's');
-}
 
 it('the README begins with the two commands that start a manager', async () => {
   const readme = await readFile(join(PROJECT, 'README.md'), 'utf8');
@@ -48,7 +25,7 @@ it('the README shows files of desired-state/ as they are', async () => {
   }
 });
 
-it('the commands of the README print what it shows, on a fresh clone', async () => {
+it('the commands of the README print what it shows, on a fresh clone; those on a device are tested with an engine', async () => {
   const clone = await cloneProject();
   const env = {
     PATH: process.env['PATH'],
@@ -63,7 +40,8 @@ it('the commands of the README print what it shows, on a fresh clone', async () 
   const [, address] = await manager.waitFor(/"address":"([^"]+)"/);
   await manager.waitFor(/"msg":"applied"/);
   const shell = { ...env, HOLDFAST: address, CREDENTIALS: `${user}:${password}` };
-  const examples = examplesOf(await readFile(join(PROJECT, 'README.md'), 'utf8'));
+  const { rest } = divideReadme(await readFile(join(PROJECT, 'README.md'), 'utf8'));
+  const examples = examplesOf(rest);
   expect(examples.length).toBeGreaterThan(8);
   for (const { command, output } of examples) {
     const pattern = patternOf(output);

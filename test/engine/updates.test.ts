@@ -30,7 +30,10 @@ describe('a worker on a real engine', () => {
     await worker.until(runs('web', registry.reference('v1')));
     await fleet.apply({ web: { ...app, container_image: registry.reference('sick') } });
     const { apps } = await worker.until(({ apps: [web] }) => web?.state === 'rolled_back');
-    expect(apps[0]).toMatchObject({ image: registry.reference('v1'), error: { code: 'unhealthy' } });
+    expect(apps[0]).toMatchObject({
+      image: registry.reference('v1'),
+      error: { code: 'unhealthy', next_try: null },
+    });
     expect(await ask(28080)).toBe('v1');
   });
 });

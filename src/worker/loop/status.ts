@@ -69,7 +69,9 @@ function errorOf(app: string, phase: Phase | undefined, input: AppsInput): Troub
     return { code: 'stale-image', text, since: stale.since, attempts: 0, next_try: null };
   }
   const { code, text } = phase.obstacle;
-  const trouble = Object.values(session.troubles[app] ?? {}).find((one) => one.code === code);
+  // What was taken back is not tried again by itself.
+  const troubles = phase.state === 'rolled_back' ? {} : (session.troubles[app] ?? {});
+  const trouble = Object.values(troubles).find((one) => one.code === code);
   const failed = memory.apps[app]?.failed;
   return {
     code,

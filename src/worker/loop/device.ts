@@ -10,6 +10,7 @@ import type { Memory } from '../plan/memory.ts';
 import type { Actual, Disk, Step, Wanted } from '../plan/model.ts';
 import { type Plan, plan } from '../plan/plan.ts';
 import { rehearse } from '../plan/rehearse.ts';
+import { retry } from '../plan/retry.ts';
 import { NEW_SESSION, type Session } from '../plan/session.ts';
 import { readWanted, sourceOf } from '../plan/wanted.ts';
 import { ImageCare } from './image-care.ts';
@@ -100,11 +101,7 @@ export class Device {
   retry(app: string): boolean {
     const id = this.wanted?.apps.find(({ name }) => name === app)?.id;
     if (id === undefined) return false;
-    const memory = this.memory.apps[app];
-    if (memory !== undefined)
-      this.remember({ apps: { ...this.memory.apps, [app]: { ...memory, failed: null } } });
-    const { [app]: _, ...troubles } = this.session.troubles;
-    this.#known.session = { ...this.session, troubles, retries: { ...this.session.retries, [app]: id } };
+    Object.assign(this.#known, retry(this.#known, app, id));
     void this.look();
     return true;
   }

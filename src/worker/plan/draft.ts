@@ -71,6 +71,11 @@ export class Draft {
     };
   }
 
+  /** A version that somebody had tried again is judged as any other from now on. */
+  endRetry(app: string): void {
+    this.#session = { ...this.#session, retries: without(this.#session.retries, app) };
+  }
+
   trouble(app: string, lane: Lane): AppTrouble | undefined {
     return this.#session.troubles[app]?.[lane];
   }

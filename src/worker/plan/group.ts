@@ -111,6 +111,7 @@ function takeBack(
 ): void {
   const failed = { id, code, text, since: draft.world.wallTime, log: [] };
   draft.remember(view.name, { failed });
+  draft.endRetry(view.name);
   if (container !== null) draft.failures.push({ app: view.name, container: container.id });
   draft.setPhase(view.name, 'updating', { code, text });
 }
@@ -215,6 +216,7 @@ function confirm(view: AppView, version: Version, draft: Draft): void {
   const good = { id, source, content: contents[0] ?? '', count, imageId, record };
   draft.remember(view.name, { good, failed: null, staged: null, wayBack: null });
   draft.clear(view.name, 'pull', 'create', 'start', 'heal');
+  draft.endRetry(view.name);
   draft.setPhase(view.name, 'running');
 }
 

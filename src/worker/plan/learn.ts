@@ -1,7 +1,7 @@
 import type { TroubleCode } from '../../protocol/report.ts';
 import type { Memory } from './memory.ts';
 import type { Actual, Step } from './model.ts';
-import { type Lane, type Moment, type Session, withoutTrouble, withTrouble } from './session.ts';
+import { type Lane, type Moment, type Session, without, withoutTrouble, withTrouble } from './session.ts';
 import { NO_MEMORY } from './view.ts';
 
 /** How a step ended. */
@@ -81,7 +81,10 @@ function learnFailure(
       : withTrouble(known.session, step.app, lane, trouble, moment);
   if (lane !== 'start' || !canGoBack(memory, step.app, id, actual)) return { memory, session };
   const failed = { id, code, text, since: moment.wallTime, log: [] };
-  return { memory: { ...memory, apps: { ...memory.apps, [step.app]: { ...app, failed } } }, session };
+  return {
+    memory: { ...memory, apps: { ...memory.apps, [step.app]: { ...app, failed } } },
+    session: { ...session, retries: without(session.retries, step.app) },
+  };
 }
 
 /** Whether something well waits to come back if a new version does not start. */

@@ -82,6 +82,20 @@ describe('a device', () => {
     expect(d.session.phases['web']?.state).toBe('rolled_back');
   });
 
+  for (const bad of ['sick', 'crash', 'nostart'])
+    test(`pulls a version that is ${bad} again when somebody wants it tried, and takes it back again`, () => {
+      const d = device(record('web', 1));
+      d.wanted = wanted([record('web', 2, { container_image: `web:${bad}` })]);
+      d.settle();
+      d.log.length = 0;
+      d.retry('web', 2);
+      d.settle();
+      expect(d.log.slice(0, 3)).toEqual([`pull web:${bad}`, 'create web-1.next', 'stop web-1']);
+      expect(d.running()).toEqual(['web-1 web:v1']);
+      expect(d.names()).toEqual(['web-1', 'web-1.failed']);
+      expect(d.session.phases['web']?.state).toBe('rolled_back');
+    });
+
   test('keeps a bad version trying if there is nothing to go back to', () => {
     const d = device(record('web', 1, { container_image: 'web:crash' }));
     expect(d.session.phases['web']?.state).toBe('failing');

@@ -16,6 +16,7 @@ import type {
 } from '../../../src/worker/plan/model.ts';
 import { type Plan, plan } from '../../../src/worker/plan/plan.ts';
 import { portsOf, sharedPort } from '../../../src/worker/plan/ports.ts';
+import { retry } from '../../../src/worker/plan/retry.ts';
 import { NEW_SESSION, type Session } from '../../../src/worker/plan/session.ts';
 
 /** How the containers of an image behave; its tag says so. */
@@ -127,6 +128,11 @@ export class Simulation {
     this.memory = made.memory;
     this.session = made.session;
     return made;
+  }
+
+  /** Somebody at the device asks for the version with an id to be tried again. */
+  retry(app: string, id: number): void {
+    Object.assign(this, retry({ memory: this.memory, session: this.session }, app, id));
   }
 
   /** Carries a step out, and learns from it. */

@@ -164,6 +164,13 @@ describe('the client of a real Docker', () => {
     expect(await engine.logs('no-such-container', 2)).toEqual([]);
   });
 
+  it('makes one network of a name however many ask for it at once', async () => {
+    const { engine, real } = suite();
+    await Promise.all(Array.from({ length: 8 }, () => engine.createNetwork('nebula')));
+    const { body } = await real.api('GET', '/networks');
+    expect((body as { Name: string }[]).filter(({ Name }) => Name === 'nebula')).toHaveLength(1);
+  });
+
   it('joins all networks before a container starts, and removes it again if one is missing', async () => {
     const { engine } = suite();
     for (const name of ['nebula', 'nebula', 'other']) await engine.createNetwork(name);

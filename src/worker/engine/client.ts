@@ -49,6 +49,7 @@ class EngineClient implements Engine {
   readonly #socketPath: string;
   readonly #credentials: CredentialSources;
   readonly #limits: EngineLimits;
+  readonly #networksUnderWay = new Map<string, Promise<void>>();
   #session: Session | null = null;
 
   constructor(socketPath: string, { credentials, limits = ENGINE_LIMITS }: EngineOptions) {
@@ -142,12 +143,28 @@ class EngineClient implements Engine {
     return list.map(({ Name }) => `${Name}`);
   }
 
-  async createNetwork(name: string): Promise<void> {
+  createNetwork(name: string): Promise<void> {
+    const underWay =
+      this.#networksUnderWay.get(name) ??
+      this.#makeNetwork(name).finally(() => this.#networksUnderWay.delete(name));
+    this.#networksUnderWay.set(name, underWay);
+    return underWay;
+  }
+
+  async #makeNetwork(name: string): Promise<void> {
     const body = { Name: name, Driver: 'bridge', CheckDuplicate: true };
-    await this.#post('/networks/create', { body, accept: [409] }).catch(async (error: unknown) => {
-      // Podman says with 500 that there is one.
-      if (!(await this.networks()).includes(name)) throw error;
-    });
+    const made = await this.#post('/networks/create', { body, accept: [409] }).catch(
+      async (error: unknown) => {
+        // Podman says with 500 that there is one.
+        if (!(await this.networks()).includes(name)) throw error;
+        return null;
+      },
+    );
+    if (made?.status !== 201) return;
+    // Docker lets two callers make it at once, and then starts nothing in either.
+    if ((await this.networks()).filter((other) => other === name).length < 2) return;
+    const { Id } = replies.mapOf(replies.parseReply(made.body, 'POST /networks/create'), 'a network');
+    await this.#send('DELETE', `/networks/${encodeURIComponent(`${Id}`)}`, { accept: [403, 404, 409] });
   }
 
   async image(reference: string): Promise<Image | null> {

@@ -19,6 +19,8 @@ export interface TestWorker {
   kill(): Promise<void>;
   /** Stops it by SIGTERM; resolves to its exit code. */
   stop(): Promise<number | null>;
+  /** Runs a command of `holdfast worker` beside it, such as `retry web`; resolves to its exit code. */
+  command(...args: string[]): Promise<number | null>;
 }
 
 export interface WorkerOptions {
@@ -87,6 +89,15 @@ export async function startWorker({
       child.child.kill('SIGTERM');
       await child.ended;
       return child.child.exitCode;
+    },
+    command: async (...args) => {
+      const { child, ended } = startProcess(
+        process.execPath,
+        [join(PROJECT, 'dist/main.js'), 'worker', ...args],
+        { cwd: folder, env: { PATH: process.env['PATH'], DATA_DIR: folder } },
+      );
+      await ended;
+      return child.exitCode;
     },
   };
 }

@@ -1,4 +1,5 @@
 import { diskUsage } from '../engine/disk.ts';
+import { EngineError } from '../engine/engine.ts';
 import { unusedImages } from '../plan/images.ts';
 import type { Memory } from '../plan/memory.ts';
 import type { Actual, Disk, Wanted } from '../plan/model.ts';
@@ -64,7 +65,12 @@ export class ImageCare {
   async #remove(id: string): Promise<boolean> {
     const { engine, faults, logger } = this.#parts;
     faults.pass('worker-step-begins');
-    const isRemoved = await engine.removeImage(id);
+    const isRemoved = await engine.removeImage(id).catch((error: unknown) => {
+      // One image that cannot be removed keeps neither the others nor the containers from being cared for.
+      if (!(error instanceof EngineError) || error.code === 'unavailable') throw error;
+      logger.warn({ image: id, reason: error.message }, 'an unused image could not be removed');
+      return false;
+    });
     faults.pass('worker-step-done');
     if (!isRemoved) return false;
     const { [id]: gone, ...pulled } = this.#memory.get().pulled;

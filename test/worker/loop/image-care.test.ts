@@ -1,0 +1,61 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { NO_FAULTS } from '../../../src/faults.ts';
+import { engineAt } from '../../../src/worker/engine/client.ts';
+import { ImageCare } from '../../../src/worker/loop/image-care.ts';
+import { observe } from '../../../src/worker/loop/observe.ts';
+import type { Parts } from '../../../src/worker/loop/parts.ts';
+import { Problems } from '../../../src/worker/loop/problems.ts';
+import { emptyMemory, type Memory } from '../../../src/worker/plan/memory.ts';
+import { startFakeEngine } from '../../support/fake-engine.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { wanted } from '../plan/simulation.ts';
+
+const TAGS = ['v1', 'v2', 'v3'] as const;
+
+/** A worker that pulled three images on an engine that refuses to remove the first. */
+async function start() {
+  const fake = await startFakeEngine();
+  const engine = engineAt(fake.socket, { credentials: { fixed: null, dockerConfig: null, env: {} } });
+  let memory: Memory = { ...emptyMemory(), pruneId: 1 };
+  for (const [index, tag] of TAGS.entries()) {
+    const reference = `example.com/web:${tag}`;
+    fake.registry.push(reference, tag);
+    const { id } = await engine.pull(reference, new AbortController().signal);
+    memory = { ...memory, pulled: { ...memory.pulled, [id]: { reference, lastUse: index } } };
+  }
+  const [first = ''] = Object.keys(memory.pulled);
+  fake.fail(
+    new RegExp(`^DELETE /images/${encodeURIComponent(first)}`),
+    { status: 500, message: 'busy' },
+    1000,
+  );
+  const parts = { config: { DISK_HIGH: 0 }, engine, faults: NO_FAULTS, logger: pino({ level: 'silent' }) };
+  const care = new ImageCare(parts as unknown as Parts, new Problems(() => 0), {
+    get: () => memory,
+    set: (change) => {
+      memory = { ...memory, ...change };
+    },
+  });
+  const ownership = { worker: 'main', prefix: '', takesOver: () => false };
+  const attention = { isChanging: () => false, references: [] };
+  const actual = await observe(engine, ownership, attention, new Map());
+  const kept = async (): Promise<string[]> => (await engine.images()).flatMap(({ tags }) => tags);
+  return { care, actual, kept, memory: () => memory };
+}
+
+describe('the care for images, when one cannot be removed,', () => {
+  it('prunes the others, and is done with that', async () => {
+    const { care, actual, kept, memory } = await start();
+    await care.prune(actual, { ...wanted([]), pruneId: 2 });
+    expect(await kept()).toEqual(['example.com/web:v1']);
+    expect(memory().pruneId).toBe(2);
+  });
+
+  it('removes the others from a full disk, and says how full it is', async () => {
+    const { care, actual, kept } = await start();
+    const { hasRoomToPull } = await care.careForDisk(await temporaryFolder(), actual, wanted([]));
+    expect(await kept()).toEqual(['example.com/web:v1']);
+    expect(hasRoomToPull).toBe(false);
+  });
+});

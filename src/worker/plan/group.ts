@@ -126,7 +126,7 @@ function healMeanwhile(view: AppView, version: Version, draft: Draft): void {
     (current) =>
       current.state !== 'created' && (isKnownGood(view, version) || !isOfVersion(current, version)),
   );
-  heal(view.name, before, version.id, draft);
+  heal(view.name, before, view.memory.good?.id ?? 0, draft);
 }
 
 function waitTogether(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
@@ -136,7 +136,12 @@ function waitTogether(runs: readonly Run[], stops: readonly AppView[], draft: Dr
       const text = `it waits for ${slow}, with which it exchanges a port`;
       draft.setPhase(view.name, 'waiting', { code: 'port-conflict', text });
     }
-  for (const view of stops) draft.setPhase(view.name, 'updating');
+  // Nobody knows how long a trouble takes: until then, what was to leave is kept.
+  const text = `it keeps running until ${slow}, which takes over its port, is ready`;
+  const isHeld = (draft.phases.get(slow)?.obstacle ?? null) !== null;
+  for (const { name } of stops)
+    if (isHeld) draft.setPhase(name, 'kept', { code: 'port-conflict', text });
+    else draft.setPhase(name, 'updating');
 }
 
 function blockAll(runs: readonly Run[], obstacle: Obstacle, draft: Draft): void {
@@ -177,10 +182,10 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
       state === 'created' || (state === 'exited' && draft.world.session.sightings[id]?.isRevived !== true),
   );
   if (created.length > 0 && draft.isDue(name, 'start', version.id))
-    for (const { id, name: container } of created)
-      draft.steps.push({ do: 'start', app: name, container: id, name: container });
+    for (const { id: container, name: its } of created)
+      draft.steps.push({ do: 'start', app: name, id: version.id, container, name: its });
   if (draft.phases.get(name)?.state === 'failing') return;
-  const problem = problemOf(draft, name, 'start');
+  const problem = problemOf(draft, name, 'start', version.id);
   if (problem !== null) {
     draft.setPhase(name, 'failing', problem);
     return;

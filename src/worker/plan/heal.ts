@@ -1,9 +1,6 @@
 import type { Draft } from './draft.ts';
 import type { Container, Obstacle, Step } from './model.ts';
-import { stopStep } from './swap.ts';
-
-/** Seconds of good running after which earlier trouble is forgotten. */
-const FORGIVEN_AFTER = 600;
+import { FORGIVEN_AFTER } from './session.ts';
 
 /**
  * Starts again what has stopped, by itself or by somebody's hand, and restarts what is unhealthy. The first time at once,
@@ -22,7 +19,7 @@ export function heal(
   const first = sick[0];
   if (first === undefined) return forgive(app, draft);
   if (draft.isDue(app, 'heal', id)) {
-    const steps = sick.flatMap(({ container }) => remedyFor(container, draft) ?? []);
+    const steps = sick.flatMap(({ container }) => remedyFor(container, id, draft) ?? []);
     draft.steps.push(...steps);
     draft.note(app, 'heal', { ...first.problem, id });
   }
@@ -41,13 +38,11 @@ function problemWith({ name, state, health, exitCode }: Container): Obstacle | n
 }
 
 /** A container that the engine restarts by itself is left to it. */
-function remedyFor(container: Container, draft: Draft): Step | null {
-  const { id, app, name, state } = container;
-  if (state === 'created' || state === 'exited') return { do: 'start', app, container: id, name };
-  if (state === 'dead') return { do: 'remove', app, container: id, name };
+function remedyFor({ id: container, app, name, state }: Container, id: number, draft: Draft): Step | null {
+  if (state === 'created' || state === 'exited') return { do: 'start', app, id, container, name };
+  if (state === 'dead') return { do: 'remove', app, container, name };
   if (state === 'restarting' || !draft.world.disk.hasRoomToSwap) return null;
-  const { grace } = stopStep(container, draft) as Extract<Step, { do: 'stop' }>;
-  return { do: 'restart', app, container: id, name, grace };
+  return { do: 'restart', app, container, name, grace: draft.world.rules.stopTimeout };
 }
 
 function forgive(app: string, draft: Draft): null {

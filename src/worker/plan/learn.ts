@@ -54,9 +54,9 @@ function learnSuccess(
 const LANES: Readonly<Record<Step['do'], Lane>> = {
   pull: 'pull',
   create: 'create',
-  stop: 'create',
-  rename: 'create',
-  remove: 'create',
+  stop: 'change',
+  rename: 'change',
+  remove: 'change',
   start: 'start',
   restart: 'heal',
 };
@@ -69,14 +69,14 @@ function learnFailure(
 ): Knowledge {
   const { step, code, text } = result;
   const { memory } = known;
-  const id = idOf(step, actual);
+  const id = idOf(step);
   const app = memory.apps[step.app] ?? NO_MEMORY;
   // A container that was good before and does not start is healed, with growing delays.
-  const lane = step.do === 'start' && app.good?.id === id ? 'heal' : LANES[step.do];
+  const lane = step.do === 'start' && (app.good?.id ?? 0) === id ? 'heal' : LANES[step.do];
   const trouble = { id, code, text };
   // An attempt to heal was counted when it was planned.
   const session =
-    lane === 'heal' && hasNoted(known.session, step.app, trouble, moment)
+    lane === 'heal' && hasNoted(known.session, step.app, moment)
       ? known.session
       : withTrouble(known.session, step.app, lane, trouble, moment);
   if (lane !== 'start' || !canGoBack(memory, step.app, id, actual)) return { memory, session };
@@ -94,11 +94,10 @@ function canGoBack(memory: Memory, app: string, id: number, actual: Actual): boo
   return hasOld(actual, app, memory);
 }
 
-/** Returns the id of the version that a step is for. */
-function idOf(step: Step, actual: Actual): number {
-  if (step.do === 'pull') return step.id;
-  if (step.do === 'create') return step.record.app_id;
-  return actual.containers.find(({ id }) => id === step.container)?.appId ?? 0;
+/** Returns the id of the version that a step is for; 0 if it is for none. */
+function idOf(step: Step): number {
+  if (step.do === 'pull' || step.do === 'start') return step.id;
+  return step.do === 'create' ? step.record.app_id : 0;
 }
 
 function isInHandover({ handovers }: Memory, app: string): boolean {
@@ -111,7 +110,6 @@ function hasOld(actual: Actual, app: string, { handovers }: Memory): boolean {
   return actual.containers.some(({ app: owner, role }) => role === 'old' && names.includes(owner));
 }
 
-function hasNoted({ troubles }: Session, app: string, { id }: { id: number }, { now }: Moment): boolean {
-  const before = troubles[app]?.heal;
-  return before?.id === id && before.nextTry > now;
+function hasNoted({ troubles }: Session, app: string, { now }: Moment): boolean {
+  return (troubles[app]?.heal?.nextTry ?? now) > now;
 }

@@ -125,6 +125,7 @@ export type Step =
     }
   | { do: 'stop'; app: string; container: string; name: string; grace: number }
   | { do: 'rename'; app: string; container: string; name: string; to: string }
-  | { do: 'start'; app: string; container: string; name: string }
+  /** `id`: of the version that it is for. */
+  | { do: 'start'; app: string; id: number; container: string; name: string }
   | { do: 'restart'; app: string; container: string; name: string; grace: number }
   | { do: 'remove'; app: string; container: string; name: string };

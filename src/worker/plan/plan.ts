@@ -6,7 +6,7 @@ import { planGroup } from './group.ts';
 import { judge } from './judge.ts';
 import type { Memory } from './memory.ts';
 import type { Step } from './model.ts';
-import type { AppTrouble, Lane, Phase, Session } from './session.ts';
+import { type AppTrouble, FORGIVEN_AFTER, type Lane, type Phase, type Session } from './session.ts';
 import { viewOf } from './view.ts';
 
 /** Steps that may run side by side, and the apps that nothing else is done to meanwhile. */
@@ -66,7 +66,7 @@ function judgeAll(draft: Draft): Judged[] {
 function planJob(group: readonly Judged[], draft: Draft): Job[] {
   const before = draft.steps.length;
   planGroup(group, draft);
-  const steps = draft.steps.slice(before).filter(({ do: kind }) => kind !== 'pull');
+  const steps = draft.steps.slice(before).filter((step) => step.do !== 'pull' && !hasToWait(step, draft));
   const byContainer = new Map(
     steps.map((step) => [step.do === 'create' ? step.name : containerOf(step), step]),
   );
@@ -74,18 +74,30 @@ function planJob(group: readonly Judged[], draft: Draft): Job[] {
   return steps.length === 0 ? [] : [{ apps, steps: [...byContainer.values()] }];
 }
 
+/** Whether a change of names and states has failed of late. Then the app says so, and waits. */
+function hasToWait({ do: kind, app }: Step, draft: Draft): boolean {
+  const trouble =
+    kind === 'stop' || kind === 'rename' || kind === 'remove' ? draft.trouble(app, 'change') : null;
+  if (trouble == null || trouble.nextTry <= draft.world.now) return false;
+  const { code, text } = trouble;
+  draft.setPhase(app, draft.phases.get(app)?.state ?? 'updating', { code, text });
+  return true;
+}
+
 function containerOf(step: Step): string {
   return 'container' in step ? step.container : step.app;
 }
 
 /** Drops what failed for another id than the one that matters now. */
-function currentTroubles({ wanted, session, memory }: World): Session['troubles'] {
+function currentTroubles({ wanted, session, memory, now }: World): Session['troubles'] {
   return Object.fromEntries(
     Object.entries(session.troubles).map(([app, lanes]) => {
       const id = wanted?.apps.find(({ name }) => name === app)?.id;
-      const ids = new Set([id, memory.apps[app]?.good?.id]);
+      const ids = new Set([id, memory.apps[app]?.good?.id, 0]);
       const kept = Object.entries(lanes).filter(([lane, trouble]) =>
-        isCurrent(lane as Lane, trouble, id, ids),
+        lane === 'change'
+          ? trouble.nextTry + FORGIVEN_AFTER > now
+          : isCurrent(lane as Lane, trouble, id, ids),
       );
       return [app, Object.fromEntries(kept)];
     }),
@@ -99,7 +111,7 @@ function isCurrent(
   ids: ReadonlySet<number | undefined>,
 ): boolean {
   if (trouble === undefined) return false;
-  return lane === 'heal' ? id === undefined || ids.has(trouble.id) : id === undefined || trouble.id === id;
+  return id === undefined || (lane === 'pull' || lane === 'start' ? trouble.id === id : ids.has(trouble.id));
 }
 
 /** What each app is doing; one that is busy keeps what was said of it last. */

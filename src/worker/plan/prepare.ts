@@ -1,6 +1,7 @@
 import type { Draft } from './draft.ts';
 import { containerName, labelsFor } from './labels.ts';
 import type { Actual, Container, Obstacle, Rules, Step } from './model.ts';
+import type { Lane } from './session.ts';
 import type { Version } from './version.ts';
 import { type AppView, isOfVersion, type Slot } from './view.ts';
 
@@ -74,7 +75,7 @@ function stageImage(view: AppView, version: Version, draft: Draft): void {
     return;
   }
   if (world.pulling.has(name)) {
-    draft.setPhase(name, 'pulling', problemOf(draft, name, 'pull'));
+    draft.setPhase(name, 'pulling', problemOf(draft, name, 'pull', version.id));
     return;
   }
   if (hasToWait(view, version, draft)) {
@@ -94,11 +95,11 @@ function stageImage(view: AppView, version: Version, draft: Draft): void {
     return;
   }
   if (!draft.isDue(name, 'pull', version.id)) {
-    draft.setPhase(name, stateWithout(view), problemOf(draft, name, 'pull'));
+    draft.setPhase(name, stateWithout(view), problemOf(draft, name, 'pull', version.id));
     return;
   }
   draft.steps.push({ do: 'pull', app: name, id: version.id, image: reference });
-  draft.setPhase(name, 'pulling', problemOf(draft, name, 'pull'));
+  draft.setPhase(name, 'pulling', problemOf(draft, name, 'pull', version.id));
 
   function stageLocal(imageId: string): void {
     draft.remember(name, { staged: { id: version.id, imageId } });
@@ -138,11 +139,11 @@ function createNext(
     return;
   }
   if (!draft.isDue(name, 'create', version.id)) {
-    draft.setPhase(name, stateWithout(view), problemOf(draft, name, 'create'));
+    draft.setPhase(name, stateWithout(view), problemOf(draft, name, 'create', version.id));
     return;
   }
   for (const slot of slots) draft.steps.push(createStep(name, slot, version, imageId, draft.world.rules));
-  draft.setPhase(name, 'updating', problemOf(draft, name, 'create'));
+  draft.setPhase(name, 'updating', problemOf(draft, name, 'create', version.id));
 }
 
 /** Returns the step that creates the container which is to take over a slot. */
@@ -177,14 +178,10 @@ function obstacleFor(
   return disk.hasRoomToSwap ? null : { code: 'disk-pressure', text: 'the disk is full' };
 }
 
-/** Returns what a lane last failed with; null if it has not. */
-export function problemOf(
-  draft: Draft,
-  app: string,
-  lane: 'pull' | 'create' | 'start' | 'heal',
-): Obstacle | null {
+/** Returns what a lane last failed with for an id; null if it has not. */
+export function problemOf(draft: Draft, app: string, lane: Lane, id: number): Obstacle | null {
   const trouble = draft.trouble(app, lane);
-  return trouble === undefined ? null : { code: trouble.code, text: trouble.text };
+  return trouble?.id !== id ? null : { code: trouble.code, text: trouble.text };
 }
 
 /** Returns the state of an app that cannot be brought to its version: whether something runs meanwhile. */

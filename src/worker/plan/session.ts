@@ -11,9 +11,9 @@ export interface Phase {
 
 /**
  * What is tried again by itself, each with its own back-off: `pull` the image, `create` containers, `start` the new ones,
- * `heal` the ones that run.
+ * `heal` the ones that run, `change` names and states (stop, rename and remove, whatever the version).
  */
-export type Lane = 'pull' | 'create' | 'start' | 'heal';
+export type Lane = 'pull' | 'create' | 'start' | 'heal' | 'change';
 
 /** Something that failed, and when it is tried again. */
 export interface AppTrouble {
@@ -64,6 +64,8 @@ export const NEW_SESSION: Session = {
 /** Seconds. */
 const FIRST_DELAY = 10;
 const LONGEST_DELAY = 300;
+/** Seconds without trouble after which earlier trouble is forgotten. */
+export const FORGIVEN_AFTER = 600;
 
 /** Returns the seconds until the next try: 10 doubled with each attempt up to 300, spread by a fifth (`random` in [0, 1)). */
 function backoff(attempts: number, random: number): number {

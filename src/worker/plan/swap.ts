@@ -20,7 +20,8 @@ export interface Swapping {
  */
 export function swap(apps: readonly Swapping[], draft: Draft): Obstacle | null {
   const leaving = apps.flatMap((app) => leavingOf(app, apps.length > 1));
-  const running = leaving.filter(isUp);
+  // What has lost its place can hold a port all the same.
+  const running = [...leaving, ...apps.flatMap(({ view }) => view.strays)].filter(isUp);
   if (running.length > 0 && !draft.world.disk.hasRoomToSwap)
     return { code: 'disk-pressure', text: 'the disk is full, so nothing that runs is stopped' };
   for (const { view, version } of apps) if (version !== null) noteWayBack(view, version, draft);
@@ -71,7 +72,12 @@ function leavingOf(app: Swapping, isHandover: boolean): Container[] {
 function noteWayBack(view: AppView, version: Version, draft: Draft): void {
   if (view.memory.wayBack?.id === version.id) return;
   const before = currentsOf(view).filter((current) => !isOfVersion(current, version));
-  const isWell = before.every(({ state, health }) => state === 'running' && health !== 'unhealthy');
+  // What has stopped, without a trouble that is known, was stopped by a swap that was cut short, or by somebody's hand.
+  const isUntroubled = draft.trouble(view.name, 'heal') === undefined;
+  const isWell = before.every(
+    ({ state, health }) =>
+      (state === 'running' && health !== 'unhealthy') || (state === 'exited' && isUntroubled),
+  );
   const isThere = before.length > 0 || [...view.slots.values()].some(({ old }) => old !== undefined);
   const isGood = draft.world.rules.rollback && isThere && isWell;
   draft.remember(view.name, { wayBack: { id: version.id, isGood } });

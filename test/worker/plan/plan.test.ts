@@ -199,6 +199,72 @@ describe('a device', () => {
   });
 });
 
+/** Loses the memory and the session, as a worker does that was killed and whose file is gone. */
+function forget(d: Simulation): void {
+  Object.assign(d, { memory: emptyMemory(), session: NEW_SESSION });
+}
+
+describe('a worker that was killed', () => {
+  test('goes back to what its own swap had stopped although it lost its memory', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:sick' })]);
+    d.settle(3);
+    expect(d.running()).toEqual([]);
+    forget(d);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+  });
+});
+
+describe('a step that fails', () => {
+  test.each(['stop', 'rename', 'remove'])('waits before it is tried again if it is a %s', (kind) => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    let tries = 0;
+    const end = d.now + 200;
+    while (d.now < end) d.settle(1, (step) => step.do === kind && ++tries > 0);
+    expect(tries).toBeGreaterThan(1);
+    expect(tries).toBeLessThan(8);
+    expect(d.session.phases['web']?.obstacle).toMatchObject({ text: 'injected' });
+    d.settle(100);
+    expect(d.names()).toEqual(['web-1']);
+    expect(d.running()).toEqual(['web-1 web:v2']);
+  });
+
+  test('waits before it is tried again if the old version does not start while the new one is staged', () => {
+    const d = device(record('web', 1));
+    d.registry = 'down';
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    for (const { container } of d.machine.values()) Object.assign(container, { state: 'exited', ports: [] });
+    let tries = 0;
+    const end = d.now + 200;
+    while (d.now < end) d.settle(1, (step) => step.do === 'start' && ++tries > 0);
+    expect(tries).toBeLessThan(8);
+  });
+
+  test('waits before it is tried again if the old version cannot be made anew', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:sick' })]);
+    d.settle();
+    for (const [id, { container }] of d.machine) if (container.role === 'current') d.machine.delete(id);
+    let tries = 0;
+    const end = d.now + 200;
+    while (d.now < end) d.settle(1, (step) => step.do === 'create' && ++tries > 0);
+    expect(tries).toBeGreaterThan(1);
+    expect(tries).toBeLessThan(8);
+  });
+});
+
+describe('a container that somebody renamed', () => {
+  test('gives its port to the one that takes its place', () => {
+    const d = device(record('web', 1, { starting_ports: [80] }));
+    for (const { container } of d.machine.values()) Object.assign(container, { name: 'mine', isStray: true });
+    d.settle();
+    expect(d.names()).toEqual(['web-1']);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+  });
+});
+
 describe('a port', () => {
   test('is handed over from an app that leaves only when the new one is staged', () => {
     const d = device(record('old', 1, { starting_ports: [80] }));

@@ -2,7 +2,7 @@ import { appDefaults } from '../../../src/protocol/app.ts';
 import type { AppRecord } from '../../../src/protocol/info.ts';
 import { contentsOf } from '../../../src/worker/plan/content.ts';
 import type { World } from '../../../src/worker/plan/draft.ts';
-import { readLabels, roleOf } from '../../../src/worker/plan/labels.ts';
+import { containerName, readLabels, roleOf } from '../../../src/worker/plan/labels.ts';
 import { learn, type StepResult } from '../../../src/worker/plan/learn.ts';
 import { emptyMemory, type Memory } from '../../../src/worker/plan/memory.ts';
 import type {
@@ -140,7 +140,7 @@ export class Simulation {
     const actual = this.actual();
     const result: StepResult =
       fails?.(step) === true
-        ? { ok: false, step, code: 'create-failed', text: 'injected' }
+        ? { ok: false, step, code: step.do === 'start' ? 'start-failed' : 'create-failed', text: 'injected' }
         : this.carryOut(step);
     const known = { memory: this.memory, session: this.session };
     const after = learn(known, result, actual, { now: this.now, wallTime: this.now, random: 0.5 });
@@ -221,7 +221,9 @@ export class Simulation {
 
   #rename(step: Extract<Step, { do: 'rename' }>, container: Container): StepResult {
     if (this.#isTaken(step.to)) return { ok: false, step, code: 'name-taken', text: 'name taken' };
-    Object.assign(container, { name: step.to, role: roleOf(step.to) });
+    const role = roleOf(step.to);
+    const isStray = step.to !== containerName('', container.app, container.slot, role);
+    Object.assign(container, { name: step.to, role, isStray });
     return { ok: true, step };
   }
 

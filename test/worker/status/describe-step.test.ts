@@ -23,7 +23,7 @@ describe('describeStep', () => {
     ],
     [{ do: 'stop', container: 'c', name: 'web-1', grace: 10 }, 'web: stop web-1, which has 10 s to end'],
     [{ do: 'rename', container: 'c', name: 'web-1.next', to: 'web-1' }, 'web: rename web-1.next to web-1'],
-    [{ do: 'start', container: 'c', name: 'web-1' }, 'web: start web-1'],
+    [{ do: 'start', id: 1, container: 'c', name: 'web-1' }, 'web: start web-1'],
     [
       { do: 'restart', container: 'c', name: 'web-1', grace: 10 },
       'web: restart web-1, which has 10 s to end',

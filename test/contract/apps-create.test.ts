@@ -314,7 +314,7 @@ describe('decisions.md: Apps, create', () => {
     ['containers_per', { cpu: 1e-7 }],
     ['containers_per', { cpu: 5e-324 }],
     ['devices', ['/dev/a:/dev/b', '/dev/a:/dev/b:rwm']],
-    ['volumes', ['a:b', 'a:b:ro']],
+    ['volumes', ['a:/b', 'a:/b:ro']],
     ['env_vars', { A: 'true', B: '1', C: 'null', D: '', E: ' x ', F: 'a\nb\n', G: '\u{1f600} "\\' }],
   ])('values at the limits of their ranges are kept as they are: %s %j', async (field, value) => {
     const name = `edge-${createHash('md5')

@@ -7,6 +7,7 @@ import { pollers } from './pollers.ts';
 import { reports } from './reports.ts';
 import { served } from './served.ts';
 import { coldStart, warmStart } from './starts.ts';
+import { worker } from './worker.ts';
 import { writes, writesAtOnce } from './writes.ts';
 
 /** Every row by the name that `npm run bench -- <name>` takes. */
@@ -24,4 +25,5 @@ export const ROWS: Readonly<Record<string, Row>> = {
   follow,
   memory,
   growth,
+  worker,
 };

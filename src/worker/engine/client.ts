@@ -49,7 +49,6 @@ class EngineClient implements Engine {
   readonly #socketPath: string;
   readonly #credentials: CredentialSources;
   readonly #limits: EngineLimits;
-  readonly #networksUnderWay = new Map<string, Promise<void>>();
   #session: Session | null = null;
 
   constructor(socketPath: string, { credentials, limits = ENGINE_LIMITS }: EngineOptions) {
@@ -143,28 +142,27 @@ class EngineClient implements Engine {
     return list.map(({ Name }) => `${Name}`);
   }
 
-  createNetwork(name: string): Promise<void> {
-    const underWay =
-      this.#networksUnderWay.get(name) ??
-      this.#makeNetwork(name).finally(() => this.#networksUnderWay.delete(name));
-    this.#networksUnderWay.set(name, underWay);
-    return underWay;
+  async createNetwork(name: string): Promise<void> {
+    const body = { Name: name, Driver: 'bridge', CheckDuplicate: true };
+    await this.#post('/networks/create', { body, accept: [409] }).catch(async (error: unknown) => {
+      // Podman says with 500 that there is one.
+      if (!(await this.networks()).includes(name)) throw error;
+    });
+    await this.#removeDoubles(name);
   }
 
-  async #makeNetwork(name: string): Promise<void> {
-    const body = { Name: name, Driver: 'bridge', CheckDuplicate: true };
-    const made = await this.#post('/networks/create', { body, accept: [409] }).catch(
-      async (error: unknown) => {
-        // Podman says with 500 that there is one.
-        if (!(await this.networks()).includes(name)) throw error;
-        return null;
-      },
-    );
-    if (made?.status !== 201) return;
-    // Docker lets two callers make it at once, and then starts nothing in either.
-    if ((await this.networks()).filter((other) => other === name).length < 2) return;
-    const { Id } = replies.mapOf(replies.parseReply(made.body, 'POST /networks/create'), 'a network');
-    await this.#send('DELETE', `/networks/${encodeURIComponent(`${Id}`)}`, { accept: [403, 404, 409] });
+  /**
+   * Two workers that make a network at once make two of one name, and then nothing can join it. All but the oldest go,
+   * whoever looks, so that the same one is left; an engine keeps one that a container uses.
+   */
+  async #removeDoubles(name: string): Promise<void> {
+    const list = replies.mapsOf(await this.#read('/networks'), 'GET /networks');
+    const doubles = list
+      .filter((network) => network['Name'] === name)
+      .map((network) => ({ id: String(network['Id']), created: String(network['Created']) }))
+      .toSorted((a, b) => (`${a.created} ${a.id}` < `${b.created} ${b.id}` ? -1 : 1));
+    for (const { id } of doubles.slice(1))
+      await this.#send('DELETE', `/networks/${encodeURIComponent(id)}`, { accept: [403, 404, 409] });
   }
 
   async image(reference: string): Promise<Image | null> {

@@ -33,7 +33,7 @@ export interface Engine {
   stats(id: string): Promise<{ cpu: number; memory: number } | null>;
   /** Resolves to the exact names of all networks. */
   networks(): Promise<string[]>;
-  /** Makes a network with the driver `bridge`. One of that name is a success. */
+  /** Makes a network with the driver `bridge`. One of that name is a success; of several, all but one go. */
   createNetwork(name: string): Promise<void>;
   /** Resolves to the image that a reference or an id stands for; null if it is not on this machine. */
   image(reference: string): Promise<Image | null>;

@@ -13,7 +13,7 @@ const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp
   { code: 'unauthorized', text: /: denied(:|$)|invalid username\/password/i },
   { code: 'image-missing', text: /manifest unknown|manifest for .* not found|name unknown/i },
   { code: 'image-missing', text: /no such image|image not known|not found: does not exist/i },
-  { code: 'network-missing', text: /network \S+ not found|unable to find network/i },
+  { code: 'network-missing', text: /network \S+ not found|unable to find network|network \S+ is ambiguous/i },
   { code: 'port-taken', text: /port is already allocated|address already in use/i },
   { code: 'name-taken', text: /container name .* (is )?already in use/i },
   { code: 'absent', status: 404 },

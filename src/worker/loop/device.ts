@@ -14,6 +14,7 @@ import { retry } from '../plan/retry.ts';
 import { NEW_SESSION, type Session } from '../plan/session.ts';
 import { readWanted, sourceOf } from '../plan/wanted.ts';
 import { ImageCare } from './image-care.ts';
+import { ensureNetwork } from './network.ts';
 import { type Inspected, observe } from './observe.ts';
 import { type Known, type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import type { Problems } from './problems.ts';
@@ -244,6 +245,7 @@ export class Device {
     this.#runner.cancelPulls(
       (app, id) => wanted === null || wanted.apps.some((one) => one.name === app && one.id === id),
     );
+    await ensureNetwork(this.#parts.engine, made, actual);
     if (!this.#isStopped) this.#runner.begin(made);
     if (this.isIdle && wanted !== null) this.#prune(wanted, actual);
     this.#onChange();

@@ -1,9 +1,9 @@
 import { messageOf } from '../../errors.ts';
 import type { TroubleCode } from '../../protocol/report.ts';
-import { networksOf } from '../engine/body.ts';
 import { type Engine, EngineError, type EngineErrorCode } from '../engine/engine.ts';
 import type { StepResult } from '../plan/learn.ts';
 import type { Step } from '../plan/model.ts';
+import { networksOf } from './network.ts';
 
 /** Carries out a step. Never rejects: that a step fails is something to learn from. */
 export async function execute(engine: Engine, step: Step, signal: AbortSignal): Promise<StepResult> {
@@ -48,20 +48,8 @@ async function create(engine: Engine, step: Extract<Step, { do: 'create' }>): Pr
   const { name, record, slot, labels, imageId } = step;
   const current = await engine.image(record.container_image);
   const image = current?.id === imageId ? record.container_image : imageId;
-  const networks = withNebula(record.networks);
-  if (networksOf({ name, image, record, slot, labels, networks }).includes(NEBULA))
-    await engine.createNetwork(NEBULA);
+  const networks = networksOf(record);
   await engine.create({ name, image, record, slot, labels, networks });
-}
-
-/** The network that all apps share, unless they use that of the machine or none. */
-const NEBULA = 'nebula';
-
-/** Returns the networks to join: `nebula` first, as with Nebula's worker, unless the list begins with `host` or `none`. */
-function withNebula(networks: readonly string[]): string[] {
-  const [first] = networks;
-  if (first === 'host' || first === 'none') return [first];
-  return [NEBULA, ...networks.filter((name) => name !== NEBULA)];
 }
 
 const CODES: Readonly<Record<EngineErrorCode, TroubleCode | null>> = {

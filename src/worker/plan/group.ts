@@ -6,6 +6,7 @@ import type { Aim } from './judge.ts';
 import type { Container, Obstacle } from './model.ts';
 import { pendingSlots, prepare, problemOf, stagedImage, stateWithout } from './prepare.ts';
 import { revert } from './revert.ts';
+import { isPassing } from './session.ts';
 import { isRolling, removeStep, type Swapping, stopStep, swap } from './swap.ts';
 import type { Version } from './version.ts';
 import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
@@ -265,7 +266,7 @@ function planStay(view: AppView, aim: Extract<Aim, { kind: 'stay' }>, draft: Dra
   const { name } = view;
   const source = draft.world.wanted?.source ?? '';
   const id = aim.failed?.id ?? null;
-  const keepsFailed = aim.failed?.code !== 'port-conflict';
+  const keepsFailed = aim.failed !== null && !isPassing(aim.failed.code);
   const isBack = revert([{ view, id, source, keepsFailed }], draft);
   const { containers, wanted, memory } = view;
   const currents = currentsOf(view).filter(
@@ -278,7 +279,7 @@ function planStay(view: AppView, aim: Extract<Aim, { kind: 'stay' }>, draft: Dra
 }
 
 function stateOfStay({ obstacle, failed }: Extract<Aim, { kind: 'stay' }>) {
-  if (failed !== null && failed.code !== 'port-conflict') return 'rolled_back';
+  if (failed !== null && !isPassing(failed.code)) return 'rolled_back';
   return obstacle === null || obstacle.code === 'ids-behind' ? 'running' : 'kept';
 }
 
@@ -290,7 +291,7 @@ function goBackTogether(group: readonly Judged[], draft: Draft): void {
       view,
       id: idToTakeBack(aim),
       source,
-      keepsFailed: aim.kind === 'stay' && aim.failed !== null && aim.failed.code !== 'port-conflict',
+      keepsFailed: aim.kind === 'stay' && aim.failed !== null && !isPassing(aim.failed.code),
     })),
     draft,
   );

@@ -1,6 +1,6 @@
 import type { Failed, Good } from './memory.ts';
 import type { Obstacle, Wanted, WantedApp } from './model.ts';
-import type { Session } from './session.ts';
+import { isPassing, type Session } from './session.ts';
 import { hasContent, type Version, versionOf } from './version.ts';
 import type { AppView } from './view.ts';
 
@@ -57,7 +57,7 @@ function failedVersion(
 ): Failed | null {
   if (retries[name] === id) return null;
   if (memory.failed?.id === id) {
-    const again = memory.failed.code === 'port-conflict' ? (troubles[name]?.start?.nextTry ?? 0) : null;
+    const again = isPassing(memory.failed.code) ? (troubles[name]?.start?.nextTry ?? 0) : null;
     return again !== null && again <= now ? null : memory.failed;
   }
   const mark = [...slots.values()].find(({ failed }) => failed?.appId === id && failed.source === source);

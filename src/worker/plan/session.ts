@@ -61,6 +61,18 @@ export const NEW_SESSION: Session = {
   phases: {},
 };
 
+/** What keeps a version from starting and can pass by itself: the version is taken back, and tried again later. */
+const PASSING: ReadonlySet<TroubleCode> = new Set<TroubleCode>([
+  'disk-pressure',
+  'network-missing',
+  'port-conflict',
+]);
+
+/** Whether trouble says nothing about a version, so that it is tried again without a higher id. */
+export function isPassing(code: TroubleCode): boolean {
+  return PASSING.has(code);
+}
+
 /** Seconds. */
 const FIRST_DELAY = 10;
 const LONGEST_DELAY = 300;

@@ -109,11 +109,12 @@ export interface TestFleet {
   data: string;
   /** Commits apps and the list of the group `lab`, which has all of them, and waits until that is served. */
   apply(apps: Readonly<Record<string, object>>): Promise<void>;
-  restart(): Promise<ProcessManager>;
+  /** Starts the manager again, on a port. */
+  restart(port?: string): Promise<ProcessManager>;
 }
 
 /** Starts a manager on a new repository. */
-export async function startFleet(port = '0'): Promise<TestFleet> {
+export async function startFleet(): Promise<TestFleet> {
   const repository = await testRepository();
   const data = await temporaryFolder();
   await repository.commit({
@@ -123,10 +124,10 @@ export async function startFleet(port = '0'): Promise<TestFleet> {
   const env = {
     DEVICE_AUTH_USER: DEVICE.user,
     DEVICE_AUTH_PASSWORD: DEVICE.password,
-    PORT: port,
     CACHE_TIME: '0',
   };
-  const start = (): Promise<ProcessManager> => startProcessManager({ repository, dataFolder: data, env });
+  const start = (port = '0'): Promise<ProcessManager> =>
+    startProcessManager({ repository, dataFolder: data, env: { ...env, PORT: port } });
   const fleet: TestFleet = {
     manager: await start(),
     repository,
@@ -145,8 +146,8 @@ export async function startFleet(port = '0'): Promise<TestFleet> {
       const { body } = await fleet.manager.request('POST', '/api/v2/reconcile');
       if (JSON.stringify(body).includes('"severity":"error"')) throw new Error(JSON.stringify(body));
     },
-    restart: async () => {
-      fleet.manager = await start();
+    restart: async (port) => {
+      fleet.manager = await start(port);
       return fleet.manager;
     },
   };

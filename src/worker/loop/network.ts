@@ -1,0 +1,25 @@
+import type { AppRecord } from '../../protocol/info.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Actual } from '../plan/model.ts';
+import type { Plan } from '../plan/plan.ts';
+
+/** The network that all apps share, unless they use that of the machine or none. */
+const NEBULA = 'nebula';
+
+/** Returns the networks to join: `nebula` first, as with Nebula's worker, unless the list begins with `host` or `none`. */
+export function networksOf({ networks }: AppRecord): string[] {
+  const [first] = networks;
+  if (first === 'host' || first === 'none') return [first];
+  return [NEBULA, ...networks.filter((name) => name !== NEBULA)];
+}
+
+/** Makes the shared network before the first container needs it, and mends it if there are two of its name. */
+export async function ensureNetwork(engine: Engine, { jobs }: Plan, { networks }: Actual): Promise<void> {
+  const isThere = networks.filter((name) => name === NEBULA).length === 1;
+  const isNeeded = jobs.some(({ steps }) =>
+    steps.some(
+      (step) => step.do === 'start' || (step.do === 'create' && networksOf(step.record).includes(NEBULA)),
+    ),
+  );
+  if (isNeeded && !isThere) await engine.createNetwork(NEBULA);
+}

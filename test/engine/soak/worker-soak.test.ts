@@ -4,7 +4,7 @@ import { startFleet, startWorker, type TestWorker } from '../../support/engine/f
 import { type EngineSuite, engineSuite } from '../../support/engine/suite.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-/** Seconds of commits and kills; `HOLDFAST_TEST_SOAK=1800 npm run test:faults -- worker-soak` is the long one. */
+/** Seconds of commits and kills: `HOLDFAST_TEST_SOAK=300 npm run test:faults -- worker-soak`. */
 const SECONDS = Number(process.env['HOLDFAST_TEST_SOAK']);
 const DEVICES = 10;
 const VERSIONS = ['v1', 'v2', 'v3'];

@@ -114,7 +114,7 @@ export interface TestFleet {
 }
 
 /** Starts a manager on a new repository. */
-export async function startFleet(): Promise<TestFleet> {
+export async function startFleet(firstPort = '0'): Promise<TestFleet> {
   const repository = await testRepository();
   const data = await temporaryFolder();
   await repository.commit({
@@ -129,7 +129,7 @@ export async function startFleet(): Promise<TestFleet> {
   const start = (port = '0'): Promise<ProcessManager> =>
     startProcessManager({ repository, dataFolder: data, env: { ...env, PORT: port } });
   const fleet: TestFleet = {
-    manager: await start(),
+    manager: await start(firstPort),
     repository,
     data,
     apply: async (apps) => {

@@ -70,7 +70,7 @@ async function runForever(agent: Agent): Promise<ExitCode> {
     ),
   ];
   while (!parts.stopping.aborted) {
-    for (const task of tasks) task.beginIfDue(secondsOf(parts));
+    for (const task of tasks) task.beginIfDue(() => secondsOf(parts));
     const nap = Math.min(LONGEST_NAP, ...tasks.map((task) => task.nextAt - secondsOf(parts)));
     await sleep(Math.max(SHORTEST_NAP, nap) * 1000, undefined, { signal: parts.stopping }).catch(
       () => undefined,
@@ -102,8 +102,10 @@ class Task {
     return this.#running === null ? this.#dueAt() : Number.POSITIVE_INFINITY;
   }
 
-  beginIfDue(now: number): void {
-    if (now < this.nextAt) return;
+  beginIfDue(now: () => number): void {
+    // What is due now is due at the time of this question, which a clock that is read before it has not reached.
+    const dueAt = this.nextAt;
+    if (now() < dueAt) return;
     this.#running = this.#work().finally(() => {
       this.#running = null;
     });

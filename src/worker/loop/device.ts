@@ -12,7 +12,7 @@ import { type Plan, plan } from '../plan/plan.ts';
 import { rehearse } from '../plan/rehearse.ts';
 import { retry } from '../plan/retry.ts';
 import { NEW_SESSION, type Session } from '../plan/session.ts';
-import { readWanted, sourceOf } from '../plan/wanted.ts';
+import { readWanted } from '../plan/wanted.ts';
 import { ImageCare } from './image-care.ts';
 import { ensureNetwork } from './network.ts';
 import { type Inspected, observe } from './observe.ts';
@@ -108,16 +108,14 @@ export class Device {
   }
 
   /**
-   * Forgets the ids of the manager, which was set up anew: the next look goes by content, whatever its ids are.
+   * Forgets the ids of the manager, which was set up anew: content decides about its next reply, whatever its ids are.
+   * That is asked for in full.
    */
   async forgetIds(): Promise<void> {
-    const { config } = this.#parts;
-    const { reply, epoch: before } = this.memory;
-    const epoch = before + 1;
-    const fleet = /^"([0-9a-f]{4})\.\d+-/.exec(reply?.etag ?? '')?.[1] ?? null;
-    const source = sourceOf({ fleet, manager: config.MANAGER, group: config.DEVICE_GROUP, epoch });
-    this.remember({ epoch, groupId: null, done: null, reply: reply === null ? null : { ...reply, source } });
-    await this.look();
+    const { epoch, reply } = this.memory;
+    const asked = reply === null ? null : { ...reply, etag: '' };
+    this.remember({ epoch: epoch + 1, groupId: null, done: null, reply: asked });
+    await this.save();
   }
 
   /** Seconds after which the next look is due: soon while a new version is being judged or a try is due. */

@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import { startManager } from '../../support/manager.ts';
+import { answerOf, polls, startEngine, startStandIn, startWorker, until } from './support.ts';
+
+const TIME = { timeout: 90_000 };
+
+describe('the ETag of a reply', () => {
+  it('is sent last once its work is done, and not before', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const engine = await startEngine();
+    engine.registry.trouble('example.com/web:v1', 'down');
+    const worker = await startWorker({ manager: manager.address, engine });
+    await polls(manager, 2);
+    expect(new Set(manager.tags)).toEqual(new Set(['', '"f1ee.5-x", "none"']));
+    engine.registry.trouble('example.com/web:v1', null);
+    await worker.post('/retry?app=web');
+    await until(
+      () => manager.tags.at(-1),
+      (tag) => tag === '"f1ee.5-x"',
+    );
+    manager.answer = answerOf(6, { web: [6, 'sick'] });
+    await until(worker.status, ({ apps }) => apps[0]?.state === 'rolled_back');
+    await polls(manager, 2);
+    expect(manager.tags.at(-1)).toBe('"f1ee.6-x", "f1ee.5-x"');
+    expect((await worker.status()).applied).toBe('"f1ee.5-x"');
+  });
+});
+
+describe('a worker', () => {
+  it('tries a version again that was taken back when it is told to', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.apps[0]?.state === 'running');
+    manager.answer = answerOf(6, { web: [6, 'sick'] });
+    const seen = await until(worker.status, ({ apps }) => apps[0]?.state === 'rolled_back');
+    expect(seen.apps).toMatchObject([{ wanted_id: 6, running_id: 5, error: { code: 'unhealthy' } }]);
+    expect(engine.names()).toEqual(['web-1', 'web-1.failed']);
+    engine.registry.push('example.com/web:sick', 'mended', { health: 'healthy' });
+    expect(await worker.post('/retry?app=web')).toBe(200);
+    await until(worker.status, ({ applied }) => applied === '"f1ee.6-x"');
+    expect(engine.names()).toEqual(['web-1']);
+    expect(engine.container('web-1').image.version).toBe('mended');
+    expect(await worker.post('/retry?app=other')).toBe(404);
+  });
+
+  it('goes by content after forget-ids, whatever the ids are', TIME, async () => {
+    const manager = await startStandIn(answerOf(50, { web: [50, 'v1'] }, { groupId: 30 }));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.applied === '"f1ee.50-x"');
+    const { id } = engine.container('web-1');
+    manager.answer = answerOf(2, { web: [1, 'v1'], api: [1, 'v2'] }, { groupId: 1 });
+    await until(worker.status, ({ problems }) => problems.some(({ code }) => code === 'ids-behind'));
+    expect(await worker.post('/forget-ids')).toBe(200);
+    const seen = await until(worker.status, ({ applied }) => applied === '"f1ee.2-x"');
+    expect(seen.problems).toEqual([]);
+    expect(engine.names()).toEqual(['api-1', 'web-1']);
+    expect(engine.container('web-1')).toMatchObject({ id, starts: 1 });
+  });
+
+  it('goes by content when the manager is of another fleet', TIME, async () => {
+    const manager = await startStandIn(answerOf(50, { web: [50, 'v1'], api: [50, 'v1'] }, { groupId: 30 }));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.applied === '"f1ee.50-x"');
+    const { id } = engine.container('web-1');
+    manager.answer = answerOf(1, { web: [1, 'v1'], api: [1, 'v2'] }, { groupId: 1, fleet: 'beef' });
+    await until(worker.status, ({ applied }) => applied === '"beef.1-x"');
+    expect(engine.container('web-1')).toMatchObject({ id, starts: 1 });
+    expect(engine.container('api-1').image.version).toBe('v2');
+  });
+
+  it('reports to a real manager what it does, and follows it', TIME, async () => {
+    const manager = await startManager({
+      files: {
+        'apps/web.yaml': 'container_image: example.com/web:v1\n',
+        'device-groups/edge.yaml': 'apps: [web]\n',
+      },
+      settings: { DEVICE_AUTH_USER: 'devices', DEVICE_AUTH_PASSWORD: 'only for devices', CACHE_TIME: '0' },
+    });
+    const engine = await startEngine();
+    await startWorker({
+      manager: manager.service.address,
+      engine,
+      settings: {
+        DEVICE_NAME: 'shop-17',
+        DEVICE_AUTH_USER: 'devices',
+        DEVICE_AUTH_PASSWORD: 'only for devices',
+      },
+    });
+    const reported = async (): Promise<string> => (await manager.get('/api/v2/reports?page_size=100')).text;
+    const first = await until(reported, (all) => all.includes('"state":"running"'));
+    expect(first).toContain('"hostname":"shop-17"');
+    await manager.repository.commit(
+      { 'desired-state/apps/web.yaml': 'container_image: example.com/web:sick\n' },
+      'sick',
+    );
+    await manager.reconcile();
+    const later = await until(reported, (all) => all.includes('"state":"rolled_back"'));
+    expect(later).toContain('"code":"unhealthy"');
+    expect(engine.container('web-1').image.version).toBe('v1');
+  });
+});
+
+describe('--once', () => {
+  it('ends with 0 when all is as wanted', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const worker = await startWorker({ manager: manager.address, engine: await startEngine(), mode: 'once' });
+    expect(await worker.ended).toBe(0);
+    expect(worker.engine.container('web-1').state).toBe('running');
+  });
+
+  it('ends with 1 when an app cannot be as wanted', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'], api: [5, 'absent'] }));
+    const worker = await startWorker({ manager: manager.address, engine: await startEngine(), mode: 'once' });
+    expect(await worker.ended).toBe(1);
+    expect(worker.engine.names()).toEqual(['web-1']);
+  });
+
+  it('ends with 3 when the manager is away', TIME, async () => {
+    const worker = await startWorker({
+      manager: 'http://127.0.0.1:9',
+      engine: await startEngine(),
+      mode: 'once',
+    });
+    expect(await worker.ended).toBe(3);
+  });
+
+  it('ends with 3 when the engine is away', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const engine = await startEngine();
+    await engine.crash();
+    const worker = await startWorker({ manager: manager.address, engine, mode: 'once' });
+    expect(await worker.ended).toBe(3);
+  });
+});
+
+describe('--dry-run', () => {
+  it('shows the steps and does none of them', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const worker = await startWorker({
+      manager: manager.address,
+      engine: await startEngine(),
+      mode: 'dry-run',
+    });
+    expect(await worker.ended).toBe(0);
+    expect(worker.output()).toMatch(/pull .*web:v1[\s\S]*start web-1[\s\S]*Nothing was done/);
+    expect(worker.engine.calls.filter((call) => !call.startsWith('GET'))).toEqual([]);
+  });
+});

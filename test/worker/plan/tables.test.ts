@@ -1,0 +1,312 @@
+import { describe, expect, it } from 'vitest';
+import type { AppRecord } from '../../../src/protocol/info.ts';
+import { contentsOf } from '../../../src/worker/plan/content.ts';
+import { unusedImages } from '../../../src/worker/plan/images.ts';
+import {
+  containerName,
+  labelsFor,
+  readLabels,
+  readNebulaLabels,
+  roleOf,
+} from '../../../src/worker/plan/labels.ts';
+import { emptyMemory } from '../../../src/worker/plan/memory.ts';
+import { rehearse } from '../../../src/worker/plan/rehearse.ts';
+import { NEW_SESSION, withTrouble } from '../../../src/worker/plan/session.ts';
+import { type Policy, readWanted, refuse, sourceOf } from '../../../src/worker/plan/wanted.ts';
+import { describeStep } from '../../../src/worker/status/describe-step.ts';
+import { record, Simulation, wanted } from './simulation.ts';
+
+const MACHINE = { cores: 4, memory: 2048 * 1_048_576 };
+const ALL: Policy = { maxContainers: 100, allowPrivileged: true, allowMounts: null, allowImages: null };
+
+function read(fields: Record<string, unknown>, policy: Partial<Policy> = {}) {
+  const its = { ...record('web', 5), ...fields };
+  const reply = { groupId: 1, pruneId: 1, apps: [{ name: 'web', id: 5, record: its }] };
+  const [app] = readWanted(reply, 'source', MACHINE, { ...ALL, ...policy }).apps;
+  return app;
+}
+
+describe('the number of containers', () => {
+  it.each<[string, AppRecord['containers_per'], number]>([
+    ['is that of server', { server: 3 }, 3],
+    ['is that of instance', { instance: 2 }, 2],
+    ['is per core, rounded down', { cpu: 0.6 }, 2],
+    ['is one per so many MiB', { memory: 500 }, 4],
+    ['is one per so many MiB, by the short name', { mem: 1024 }, 2],
+    ['is that of the last key', { server: 9, cpu: 1 }, 4],
+    ['can be none', { cpu: 0.1 }, 0],
+  ])('%s', (_name, containers_per, count) => {
+    expect(read({ containers_per })?.count).toBe(count);
+  });
+
+  it('is none for an app that is not to run', () => {
+    expect(read({ running: false, containers_per: { server: 3 } })?.count).toBe(0);
+  });
+});
+
+describe('an app', () => {
+  it.each<[string, Record<string, unknown>, Partial<Policy>, string | null]>([
+    [
+      'is done if all is allowed',
+      { privileged: true, volumes: ['/etc:/etc'], devices: ['/dev/x:/dev/x'] },
+      {},
+      null,
+    ],
+    ['is left if a field is invalid', { env_vars: 3 }, {}, 'invalid-app'],
+    ['is left if it wants too many', { containers_per: { server: 101 } }, {}, 'too-many-containers'],
+    ['is done with the most that are allowed', { containers_per: { server: 100 } }, {}, null],
+    [
+      'is left if its last port is beyond 65535',
+      { starting_ports: [65_535], containers_per: { server: 2 } },
+      {},
+      'invalid-app',
+    ],
+    [
+      'is done if its last port is 65535',
+      { starting_ports: [65_534], containers_per: { server: 2 } },
+      {},
+      null,
+    ],
+    ['is left if it may not be privileged', { privileged: true }, { allowPrivileged: false }, 'not-allowed'],
+    [
+      'is left if it may not have devices',
+      { devices: ['/dev/x:/dev/x'] },
+      { allowPrivileged: false },
+      'not-allowed',
+    ],
+    ['is left if its image is not allowed', {}, { allowImages: ['ghcr.io/acme/'] }, 'not-allowed'],
+    ['is done if its image is allowed', {}, { allowImages: ['ghcr.io/acme/', 'web'] }, null],
+    ['is done with a folder that is allowed', { volumes: ['/srv:/a'] }, { allowMounts: ['/srv'] }, null],
+    [
+      'is done with a folder in one that is allowed',
+      { volumes: ['/srv//x/./:/a'] },
+      { allowMounts: ['/srv'] },
+      null,
+    ],
+    [
+      'is left with a folder that only begins alike',
+      { volumes: ['/srv2:/a'] },
+      { allowMounts: ['/srv'] },
+      'not-allowed',
+    ],
+    [
+      'is left with a way out of a folder',
+      { volumes: ['/srv/../etc:/a'] },
+      { allowMounts: ['/srv'] },
+      'not-allowed',
+    ],
+    [
+      'is left with the socket of the engine',
+      { volumes: ['/var/run/docker.sock:/s'] },
+      { allowMounts: ['/srv'] },
+      'not-allowed',
+    ],
+    ['is done with a named volume', { volumes: ['data:/a'] }, { allowMounts: [] }, null],
+    ['is done with any folder if / is allowed', { volumes: ['/etc:/a'] }, { allowMounts: ['/'] }, null],
+  ])('%s', (_name, fields, policy, code) => {
+    expect(read(fields, policy)?.obstacle?.code ?? null).toBe(code);
+  });
+});
+
+describe('a reply', () => {
+  const of = (groupId: number, ...names: string[]) => ({
+    groupId,
+    pruneId: 1,
+    apps: names.map((name) => ({ name, id: 1, record: {} })),
+  });
+
+  it.each<[string, ReturnType<typeof of>, number | null, string[], string | null]>([
+    ['is accepted if it is the first', of(1), null, ['web'], null],
+    ['is accepted if nothing changed', of(3, 'web'), 3, ['web'], null],
+    ['is accepted if an app left with a higher id', of(4), 3, ['web'], null],
+    ['is accepted if an app came without a higher id', of(3, 'web', 'api'), 3, ['web'], null],
+    ['is refused if an app left without a higher id', of(3, 'api'), 3, ['web'], 'bad-reply'],
+    ['is refused if the id fell', of(2, 'web'), 3, ['web'], 'ids-behind'],
+  ])('%s', (_name, reply, groupId, apps, code) => {
+    expect(refuse(reply, groupId, apps)?.code ?? null).toBe(code);
+  });
+});
+
+describe('the source of ids', () => {
+  const origin = { fleet: 'f1ee', manager: 'https://a', group: 'edge', epoch: 0 };
+
+  it('is the same at every address of a fleet, and another one for each fleet, group and epoch', () => {
+    expect(sourceOf(origin)).toBe('90e00f83a55d0782');
+    expect(sourceOf({ ...origin, manager: 'https://b' })).toBe(sourceOf(origin));
+    const others = [{ fleet: 'beef' }, { fleet: null }, { group: 'shops' }, { epoch: 1 }];
+    const all = [origin, ...others.map((change) => ({ ...origin, ...change }))].map(sourceOf);
+    expect(new Set(all).size).toBe(5);
+  });
+});
+
+describe('the hash of the content', () => {
+  it.each<[string, Partial<AppRecord>, string]>([
+    ['of defaults', {}, '1:d7d3f30d4a387574d5e5772b842795648ec9bc37664bbc3258d1cba220c450e5'],
+    [
+      'of all fields',
+      {
+        container_image: 'nginx:1.27',
+        starting_ports: [80, { '127.0.0.1:8080': '81' }],
+        env_vars: { B: '2', A: 'ü' },
+        volumes: ['/srv:/srv:ro'],
+        networks: ['host'],
+        devices: ['/dev/x:/dev/x'],
+        privileged: true,
+      },
+      '1:9bb6bd3058dd9f8ecd28becaed0725045fdf65b451dff43f5f7f462f58b677ed',
+    ],
+  ])('never changes: that %s is on devices for ever', (_name, fields, hash) => {
+    expect(contentsOf(record('web', 1, fields))).toEqual([hash]);
+  });
+
+  it('does not depend on the id, the count, the way of replacing, or the order of variables', () => {
+    const its = record('web', 1, { env_vars: { A: '1', B: '2' } });
+    const same = record('api', 9, {
+      env_vars: { B: '2', A: '1' },
+      containers_per: { cpu: 1 },
+      rolling_restart: true,
+      running: false,
+    });
+    expect(contentsOf(same)).toEqual(contentsOf(its));
+    expect(contentsOf(record('web', 1, { env_vars: { A: '1', B: '3' } }))).not.toEqual(contentsOf(its));
+  });
+});
+
+describe('labels', () => {
+  const version = { name: 'web', id: 7, contents: ['1:abc'], count: 2 };
+
+  it('are read as they were written', () => {
+    const labels = labelsFor(version, { slot: 2, source: 's', worker: 'main' });
+    expect(readLabels(labels, 'main')).toEqual({
+      app: 'web',
+      slot: 2,
+      appId: 7,
+      content: '1:abc',
+      count: 2,
+      source: 's',
+    });
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['of nobody', {}],
+    ['of another worker', labelsFor(version, { slot: 1, source: 's', worker: 'other' })],
+    ['without a worker', { 'holdfast.app': 'web' }],
+  ])('%s are of a foreign container', (_name, labels) => {
+    expect(readLabels(labels, 'main')).toBeNull();
+  });
+
+  it('of Nebula say the app, and the name says the slot', () => {
+    const labels = { orchestrator: 'nebula', app_name: 'web' };
+    expect(readNebulaLabels(labels, 'web-12')).toMatchObject({ app: 'web', slot: 12, appId: 0, source: '' });
+    expect(readNebulaLabels(labels, 'web-3.old')).toMatchObject({ slot: 3 });
+    expect(readNebulaLabels({ app_name: 'web' }, 'web-1')).toBeNull();
+  });
+
+  it('and names go together', () => {
+    expect(containerName('b.', 'web', 2, 'next')).toBe('b.web-2.next');
+    expect(['web-1', 'web-1.next', 'web-1.old', 'web-1.failed', 'odd'].map(roleOf)).toEqual([
+      'current',
+      'next',
+      'old',
+      'failed',
+      'current',
+    ]);
+  });
+});
+
+describe('images that may go', () => {
+  it('are those that this worker pulled and nothing uses or wants, the least recently used first', () => {
+    const d = new Simulation();
+    d.wanted = wanted([record('web', 1)]);
+    d.settle(20);
+    for (const name of ['late', 'early', 'used', 'foreign']) d.images.set(name, name);
+    d.foreign.push({ name: 'db', imageId: 'used', ports: [] });
+    const pulled = (reference: string, lastUse: number) => ({ reference, lastUse });
+    const memory = {
+      ...d.memory,
+      pulled: {
+        ...d.memory.pulled,
+        late: pulled('late', 9),
+        early: pulled('early', 2),
+        used: pulled('used', 1),
+        gone: pulled('gone', 1),
+      },
+    };
+    expect(unusedImages(memory, d.actual(), d.wanted)).toEqual(['early', 'late']);
+    expect(unusedImages(emptyMemory(), d.actual(), d.wanted)).toEqual([]);
+  });
+});
+
+describe('the pause after a failure', () => {
+  it.each<[attempts: number, random: number, seconds: number]>([
+    [1, 0.5, 10],
+    [1, 0, 8],
+    [2, 0.5, 20],
+    [5, 0.5, 160],
+    [6, 0.5, 300],
+    [60, 1, 360],
+  ])('number %i, with chance %f, is %i s', (attempts, random, seconds) => {
+    let session = NEW_SESSION;
+    const trouble = { id: 1, code: 'pull-failed' as const, text: '' };
+    for (let attempt = 0; attempt < attempts; attempt++)
+      session = withTrouble(session, 'web', 'pull', trouble, { now: 100, wallTime: 5, random });
+    expect(session.troubles['web']?.pull).toMatchObject({ attempts, since: 5 });
+    expect(session.troubles['web']?.pull?.nextTry).toBeCloseTo(100 + seconds);
+  });
+
+  it('begins anew with a higher id', () => {
+    const moment = { now: 100, wallTime: 5, random: 0.5 };
+    const trouble = { id: 1, code: 'pull-failed' as const, text: '' };
+    const before = withTrouble(NEW_SESSION, 'web', 'pull', trouble, moment);
+    const after = withTrouble(before, 'web', 'pull', { ...trouble, id: 2 }, moment);
+    expect(after.troubles['web']?.pull).toMatchObject({ attempts: 1, nextTry: 110 });
+  });
+});
+
+describe('a rehearsal', () => {
+  const shown = (d: Simulation): string[] => rehearse(d.world()).map(describeStep);
+
+  it('shows an update, and does nothing', () => {
+    const d = new Simulation();
+    d.wanted = wanted([record('web', 1)]);
+    d.settle(20);
+    const before = d.log.length;
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    expect(shown(d)).toEqual([
+      'web: pull web:v2 (id 2)',
+      'web: create web-1.next from web:v2 (id 2), without starting it',
+      'web: stop web-1, which has 10 s to end',
+      'web: rename web-1 to web-1.old',
+      'web: rename web-1.next to web-1',
+      'web: start web-1',
+      'web: remove web-1.old',
+    ]);
+    expect(d.log).toHaveLength(before);
+  });
+
+  it('shows a takeover from Nebula with the pull first', () => {
+    const d = new Simulation();
+    d.wanted = wanted([record('web', 1)]);
+    d.settle(20);
+    for (const { container } of d.machine.values())
+      Object.assign(container, { source: '', content: '', appId: 0 });
+    d.memory = emptyMemory();
+    d.session = NEW_SESSION;
+    expect(shown(d)).toEqual([
+      'web: pull web:v1 (id 1)',
+      'web: create web-1.next from web:v1 (id 1), without starting it',
+      'web: stop web-1, which has 10 s to end',
+      'web: rename web-1 to web-1.old',
+      'web: rename web-1.next to web-1',
+      'web: start web-1',
+      'web: remove web-1.old',
+    ]);
+  });
+
+  it('shows nothing where nothing is to be done', () => {
+    const d = new Simulation();
+    d.wanted = wanted([record('web', 1)]);
+    d.settle(20);
+    expect(shown(d)).toEqual([]);
+  });
+});

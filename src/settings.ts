@@ -47,7 +47,7 @@ const DatabaseName = z
 const Networks = list(/./, 'must be names separated by commas');
 const HostNames = list(/^[\w-]+(\.[\w-]+)*$/, 'must be host names without ports, separated by commas');
 
-/** Every setting (decisions, "Settings and command line"), in the order of the help text. */
+/** Every setting (docs/contract.md, 12.1), in the order of the help text. */
 export const SETTINGS = {
   HOST: setting(Text, '127.0.0.1', 'address to listen on'),
   PORT: setting(

@@ -13,7 +13,7 @@ export interface ManagerAddress {
 /** A manager's records of objects, by kind and name; null for a name that is not valid here, which is not requested. */
 export type ManagerRecords = Readonly<Record<Kind, ReadonlyMap<string, Record<string, unknown> | null>>>;
 
-/** The path of each kind (contract, 4), which is also the name of the list in its response. */
+/** The path of each kind (docs/contract.md, 4.1), which is also the name of the list in its response. */
 const PATHS: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device_groups' };
 
 /** Is called after each batch of objects with how many of a kind are read. */

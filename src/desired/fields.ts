@@ -9,7 +9,7 @@ export const FIELDS: Readonly<Record<Kind, readonly string[]>> = {
 };
 
 /**
- * The other names in a record of the API (contract, 2.1 and 2.2): the object's name, and the ids that the manager assigns.
+ * The other names in a record of the API (docs/contract.md, 2.1 and 2.2): the object's name, and the ids that the manager assigns.
  * In a body they are allowed and ignored; in a file they are errors.
  */
 export const ASSIGNED_FIELDS: Readonly<Record<Kind, readonly string[]>> = {

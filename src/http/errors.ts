@@ -26,7 +26,7 @@ const STATUSES: Readonly<Record<ErrorKind, number>> = {
   internal: 500,
 };
 
-/** Details that are the whole body of a reply, without an `error` text (decisions.md). */
+/** Details that are the whole body of a reply, without an `error` text (docs/contract.md, 5.4 and 5.5). */
 const WHOLE_BODY_DETAILS = ['access_allowed', 'missing_parameters', 'invalid_parameters'];
 
 /** A reply to an error: its status and its JSON body. */
@@ -36,7 +36,7 @@ interface ErrorReply {
 }
 
 /**
- * Returns the reply to an error. Details that the contract names are the whole body; any other body has an `error` text.
+ * Returns the reply to an error. Details that are members of the contract are the whole body; any other body has an `error` text.
  * An internal error is reported with the id of the request instead of the cause.
  */
 function errorReply(error: unknown, requestId: string): ErrorReply {
@@ -86,7 +86,7 @@ function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body'])
 
 /**
  * Returns the error handler of the endpoint that workers poll. Workers stop their containers on any JSON without `apps`,
- * so temporary failures are sent as plain text (decisions, "Everything else"). A `HoldfastError` without a cause is not
+ * so temporary failures are sent as plain text (docs/contract.md, 7.3). A `HoldfastError` without a cause is not
  * logged. `now` returns Unix milliseconds.
  */
 export function plainTextErrorHandler(now: () => number): typeof sendError {

@@ -1,4 +1,4 @@
-/** Exit codes of all commands (decisions, "Settings and command line"). */
+/** Exit codes of all commands (docs/contract.md, 12.2). */
 export const EXIT = { ok: 0, problems: 1, usage: 2, failed: 3 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 

@@ -15,7 +15,7 @@ const MAX_NAME = 255;
 
 const RULE = 'must be an image reference such as "nginx:1.27" or "registry.example:5000/team/web:2.0"';
 
-/** A reference to an image: `[host[:port]/]path[:tag][@digest]` (decisions, "Apps"). */
+/** A reference to an image: `[host[:port]/]path[:tag][@digest]` (docs/contract.md, 2.1). */
 export const ImageReference = z
   .string()
   .regex(REFERENCE, { error: ({ input }) => RULE + hintFor(String(input)) })

@@ -1,6 +1,6 @@
 import { NUL, Text } from './text.ts';
 
-/** A variable of the device, which is replaced there (decisions, "Apps"). */
+/** A variable of the device, which is replaced there (docs/contract.md, 2.1). */
 const VARIABLE = '\\$\\{device\\.[A-Za-z0-9_.-]+\\}';
 /** An absolute path, the name of a volume, or either of them behind a variable. */
 const SOURCE = `(?:/[^:${NUL}]*|${VARIABLE}[^:${NUL}]*|[A-Za-z0-9](?:[A-Za-z0-9_.-]|${VARIABLE})*)`;
@@ -21,7 +21,7 @@ const SOURCE_HINT = '; the source is an absolute path or the name of a volume';
 const TARGET_HINT = '; the target is an absolute path in the container, other than "/"';
 const MODE_HINT = `; the mode is of ${FLAGS.flat().join(', ')}, separated by commas`;
 
-/** A mount: `source:target` or `source:target:mode` (decisions, "Apps"). */
+/** A mount: `source:target` or `source:target:mode` (docs/contract.md, 2.1). */
 export const Mount = Text.regex(MOUNT, { error: ({ input }) => RULE + hintFor(String(input)) })
   .refine((mount) => !hasContradiction(mount), { error: 'has flags in its mode that exclude each other' })
   .refine((mount) => !leavesItsFolder(mount), {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 const TOO_LATE = `must be ${Number.MAX_SAFE_INTEGER} or less`;
 
-/** A report as devices send it. Three fields are checked; all others are kept as sent (decisions, "Reports"). */
+/** A report as devices send it. Three fields are checked; all others are kept as sent (docs/contract.md, 2.4). */
 export const Report = z.looseObject({
   hostname: z.string().min(1, 'must not be empty'),
   device_group: z.string().min(1, 'must not be empty'),

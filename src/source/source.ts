@@ -158,7 +158,7 @@ export interface SectionDraft {
 }
 
 /**
- * The record of ids, which the repository keeps beside its commits at `refs/holdfast/ids` (decisions, "Ids"), with one
+ * The record of ids, which the repository keeps beside its commits at `refs/holdfast/ids` (docs/contract.md, 8.3), with one
  * section for each line. Methods read and write the section of the manager's own line unless they say otherwise. What
  * other managers write to their sections does not affect them.
  */

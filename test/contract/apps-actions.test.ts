@@ -13,7 +13,7 @@ import { appRecord, INVALID_NAMES } from './expected.ts';
 
 const WEB = { container_image: 'nginx:1.26', starting_ports: [80] };
 
-describe('api-v2.md: 3. States and transitions', () => {
+describe('docs/contract.md, 3: Start, stop, restart', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   beforeEach(async () => void (await manager().post('/api/v2/apps/web/start')));
 
@@ -50,7 +50,7 @@ describe('api-v2.md: 3. States and transitions', () => {
   });
 });
 
-describe('decisions.md: Apps, actions', () => {
+describe('docs/contract.md, 3: actions', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each([

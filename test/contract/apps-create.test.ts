@@ -11,7 +11,7 @@ import { appRecord, FULL_APP, INVALID_NAMES, NOT_JSON, NOT_OBJECTS, REASON } fro
 /** An app that no test creates. */
 const FRESH = '/api/v2/apps/fresh';
 
-describe('api-v2.md: 4. Endpoints, POST /api/v2/apps/{app_name}', () => {
+describe('docs/contract.md, 4.2: POST /api/v2/apps/{app_name}', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it('App fields without app_name, app_id and _id: 200 with the app record', async () => {
@@ -43,7 +43,7 @@ describe('api-v2.md: 4. Endpoints, POST /api/v2/apps/{app_name}', () => {
   });
 });
 
-describe('decisions.md: Apps, create', () => {
+describe('docs/contract.md, 2.1, 2.5 and 5.4: create', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   /** Sends a create that must be refused with 400 and write nothing; resolves to the body of the reply. */

@@ -7,7 +7,7 @@ import { sendRaw } from '../support/raw-request.ts';
 import { suiteManager } from '../support/suite.ts';
 import { groupRecord, INVALID_NAMES } from './expected.ts';
 
-describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
+describe('docs/contract.md, 4.1: DELETE /api/v2/apps/{app_name}', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it('200 with an empty object, and the app is removed', async () => {
@@ -31,7 +31,7 @@ describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
     expect(reply.body).toEqual({ app_exists: false });
   });
 
-  it.each(INVALID_NAMES)('decisions.md: Apps: Names: anything else is 400: %s', async (_, name) => {
+  it.each(INVALID_NAMES)('docs/contract.md, 2.5: Names: anything else is 400: %s', async (_, name) => {
     const reply = await sendRaw(manager(), { method: 'DELETE', path: `/api/v2/apps/${name}` });
     expect(reply.status).toBe(400);
   });
@@ -47,7 +47,7 @@ describe('api-v2.md: 4. Endpoints, DELETE /api/v2/apps/{app_name}', () => {
   });
 });
 
-describe('decisions.md: Apps, delete of an app that device groups list', () => {
+describe('docs/contract.md, 4.2: a delete of an app that device groups list', () => {
   it('the name leaves those groups in the same commit, and each gets a higher device_group_id', async () => {
     const manager = await startManager({
       files: {

@@ -37,7 +37,7 @@ privileged: true
 rolling_restart: true
 `;
 
-describe('api-v2.md: 4. Endpoints, update', () => {
+describe('docs/contract.md, 4.2: update', () => {
   const manager = suiteManager({ files: { ...SMALL_FLEET, 'apps/full.yaml': FULL_FILE } });
 
   it('Rule 2: POST .../update overwrites all parameters at once: 202 with the app record', async () => {
@@ -87,7 +87,7 @@ describe('api-v2.md: 4. Endpoints, update', () => {
   });
 });
 
-describe('decisions.md: Apps, update', () => {
+describe('docs/contract.md, 4.2 and 5.4: update', () => {
   const manager = suiteManager({ files: { ...SMALL_FLEET, 'apps/full.yaml': FULL_FILE } });
 
   it.each([...NOT_JSON, ...NOT_OBJECTS])(

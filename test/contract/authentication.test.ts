@@ -49,7 +49,7 @@ const PATHS: readonly (readonly [string, string])[] = [
   ['POST', '/api/v2/reconcile'],
 ];
 
-describe('decisions.md: Authentication: Missing or wrong credentials', () => {
+describe('docs/contract.md, 6.2: Missing or wrong credentials', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each(PATHS)('401, WWW-Authenticate, access_allowed: false: %s %s', async (method, path) => {
@@ -135,7 +135,7 @@ describe('decisions.md: Authentication: Missing or wrong credentials', () => {
   });
 });
 
-describe('decisions.md: Authentication', () => {
+describe('docs/contract.md, 6.1: Credentials', () => {
   it('accepts users and passwords with letters outside of ASCII, and passwords with colons and spaces', async () => {
     const password = 'a:b c \u00e4\u{1f511}';
     const settings = { BASIC_AUTH_USER: 'J\u00f6rg', BASIC_AUTH_PASSWORD: password };
@@ -171,7 +171,7 @@ describe('a manager with a short password or secret', () => {
   });
 });
 
-describe('decisions.md: Authentication: First start without any credentials configured', () => {
+describe('docs/contract.md, 6.3: First start without any credentials configured', () => {
   interface Start {
     service: Service;
     /** Texts for the operator, which are not logged. */

@@ -5,7 +5,7 @@ import { ENDLESS_MESSAGES, serveSsh } from '../support/ssh-origin.ts';
 import { suiteManager } from '../support/suite.ts';
 import { REASON } from './expected.ts';
 
-describe('decisions.md: Beyond the contract', () => {
+describe('docs/contract.md, 4.5: Beyond the original API', () => {
   const now = Date.UTC(2033, 4, 18, 3, 33, 20);
   const manager = suiteManager({ files: SMALL_FLEET, now: () => now });
   const head = () => manager().repository.git('rev-parse', 'HEAD');

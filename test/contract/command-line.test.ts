@@ -27,7 +27,7 @@ const BROKEN = {
   'device-groups/edge.yaml': 'apps: [nope]\n',
 };
 
-describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
+describe('docs/contract.md, 12.2: validate [FOLDER]', () => {
   it('exit code 0: no problem', async () => {
     const { code, out, err } = await run(['validate', await folderWith(SMALL_FLEET)]);
     expect([code, err]).toEqual([0, '']);
@@ -132,7 +132,7 @@ describe('decisions.md: Settings and command line: validate [FOLDER]', () => {
   });
 });
 
-describe('decisions.md: Settings and command line: plan [FOLDER] [--against REVISION]', () => {
+describe('docs/contract.md, 12.2: plan [FOLDER] [--against REVISION]', () => {
   async function fleet() {
     const repository = await testRepository();
     await repository.commit(inDesiredState(SMALL_FLEET));

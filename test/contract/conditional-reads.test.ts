@@ -6,7 +6,7 @@ import { suiteManager } from '../support/suite.ts';
 const WEB = '/api/v2/apps/web';
 const EDGE = '/api/v2/device_groups/edge';
 
-describe('If-None-Match (RFC 9110, 13.1.2)', () => {
+describe('docs/contract.md, 7.2 and 10.4: If-None-Match (RFC 9110, 13.1.2)', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const read = (path: string, tag: string) => manager().get(path, { headers: { 'if-none-match': tag } });
   const tagOf = async (path: string) => (await manager().get(path)).headers.get('etag') ?? '';
@@ -109,7 +109,7 @@ describe('If-None-Match (RFC 9110, 13.1.2)', () => {
   });
 });
 
-describe('If-Match on a write to a device group', () => {
+describe('docs/contract.md, 10.4: If-Match on a write to a device group', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const update = (tag: string, apps: string[]) =>
     manager().put(`${EDGE}/update`, { apps }, { headers: { 'if-match': tag } });

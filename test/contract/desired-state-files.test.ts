@@ -12,7 +12,7 @@ async function appNames(manager: TestManager): Promise<string[]> {
   return (await manager.get('/api/v2/apps')).body.apps.sort();
 }
 
-describe('decisions.md: Desired-state files: Where', () => {
+describe('docs/contract.md, 11.1: Where', () => {
   it('apps/**/<app_name>.yaml and device-groups/**/<device_group>.yaml below the folder; .yml too', async () => {
     const manager = await startManager({
       files: {
@@ -77,7 +77,7 @@ describe('decisions.md: Desired-state files: Where', () => {
   });
 });
 
-describe('decisions.md: Desired-state files: What', () => {
+describe('docs/contract.md, 11.1: What', () => {
   it("an app's fields without app_name, app_id, _id; a group's apps: anything else is a problem", async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { problems } = await push(manager, {
@@ -118,7 +118,7 @@ describe('decisions.md: Desired-state files: What', () => {
   });
 });
 
-describe('decisions.md: Desired-state files: Other files', () => {
+describe('docs/contract.md, 11.1: Other files', () => {
   const LEFT_ALONE = [
     'README',
     'README.md',
@@ -209,7 +209,7 @@ const BAD_FILES: readonly (readonly [name: string, spoil: Spoil])[] = [
   ['a submodule', asSubmodule],
 ];
 
-describe('decisions.md: Desired-state files: A file that is invalid, unreadable, too large, a symlink or a submodule', () => {
+describe('docs/contract.md, 11.2: A file that is invalid, unreadable, too large, a symlink or a submodule', () => {
   it.each(BAD_FILES)(
     'a problem of that file; its object keeps its last good content, everything else is applied: %s',
     async (_, spoil) => {

@@ -9,7 +9,7 @@ import { push } from './push.ts';
 const EDGE = '/api/v2/device_groups/edge';
 const ALL_DELETED = { 'apps/web.yaml': null, 'apps/cron.yaml': null, 'device-groups/edge.yaml': null };
 
-describe('decisions.md: Desired-state files: groups and their apps', () => {
+describe('docs/contract.md, 11.2: groups and their apps', () => {
   it("A group that names an app which does not exist: a problem of the group's file; it keeps its last good content", async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const before = await recordsOf(manager);
@@ -86,7 +86,7 @@ describe('decisions.md: Desired-state files: groups and their apps', () => {
   });
 });
 
-describe('decisions.md: Desired-state files: The folder missing or empty at a revision where it had objects before', () => {
+describe('docs/contract.md, 11.3: The folder missing or empty at a revision where it had objects before', () => {
   it.each([
     ['every file deleted', ALL_DELETED],
     ['only other files left', { ...ALL_DELETED, 'README.md': 'x\n' }],
@@ -214,7 +214,7 @@ describe('decisions.md: Desired-state files: The folder missing or empty at a re
   });
 });
 
-describe('decisions.md: Desired-state files: A rewritten history (force-push)', () => {
+describe('docs/contract.md, 11.3: A rewritten history (force-push)', () => {
   it('applied like any other revision; ids only rise; status and log say that history was rewritten', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { body: first } = await manager.get('/api/v2/apps/web');
@@ -232,7 +232,7 @@ describe('decisions.md: Desired-state files: A rewritten history (force-push)', 
   });
 });
 
-describe('decisions.md: Settings and command line: STRICT', () => {
+describe('docs/contract.md, 11.3: STRICT', () => {
   const settings = { STRICT: 'true' };
 
   it('a commit with any invalid file is refused whole', async () => {

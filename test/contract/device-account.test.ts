@@ -8,7 +8,7 @@ const DEVICE = basic('device:of many shops');
 const settings = { DEVICE_AUTH_USER: 'device', DEVICE_AUTH_PASSWORD: 'of many shops' };
 const REPORT = { hostname: 'a', device_group: 'edge', report_creation_time: 1, updated: true };
 
-describe('decisions.md: Authentication: Right credentials, no permission', () => {
+describe('docs/contract.md, 6.2: Right credentials, no permission', () => {
   const manager = suiteManager({ files: SMALL_FLEET, settings });
 
   it.each([

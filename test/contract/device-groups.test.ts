@@ -14,7 +14,7 @@ import { groupRecord, INVALID_NAMES, NOT_JSON, NOT_OBJECTS, REASON } from './exp
 const GROUPS = '/api/v2/device_groups';
 const EDGE = `${GROUPS}/edge`;
 
-describe('api-v2.md: 4. Endpoints, device groups', () => {
+describe('docs/contract.md, 4.1: device groups', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it('GET /api/v2/device_groups: 200 with device_groups, an array of names', async () => {
@@ -75,7 +75,7 @@ describe('api-v2.md: 4. Endpoints, device groups', () => {
   });
 });
 
-describe('decisions.md: Device groups', () => {
+describe('docs/contract.md, 4.3 and 5.4: device groups', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each([

@@ -103,7 +103,7 @@ function requestWith(route: WritingRoute, faults: typeof FAULTS): RawRequest {
   return { ...request, path: route.path(name) };
 }
 
-describe('decisions.md: Everything else: writes with several errors', () => {
+describe('docs/contract.md, 5.6: writes with several errors', () => {
   // While HEAD is detached, every route that commits has this error, too.
   const manager = suiteManager({ files: SMALL_FLEET }, ({ repository }) =>
     repository.git('checkout', '--quiet', '--detach'),
@@ -127,7 +127,7 @@ describe('decisions.md: Everything else: writes with several errors', () => {
   );
 });
 
-describe('decisions.md: Everything else: requests before the first revision is applied', () => {
+describe('docs/contract.md, 5.6: requests before the first revision is applied', () => {
   // STRICT refuses the first revision, so it is not known which objects exist.
   const manager = suiteManager({
     files: { ...SMALL_FLEET, 'apps/bad.yaml': 'x: 1\n' },

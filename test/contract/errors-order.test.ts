@@ -112,7 +112,7 @@ const TARGETS: readonly (readonly [method: string, path: string, status: number 
   ['POST', '/api/v2/reconcile', null],
 ];
 
-describe('decisions.md: Everything else: requests with a body that is refused with 413 or 415', () => {
+describe('docs/contract.md, 5.6: requests with a body that is refused with 413 or 415', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each(REFUSED_BODIES)(
@@ -134,7 +134,7 @@ describe('decisions.md: Everything else: requests with a body that is refused wi
   });
 });
 
-describe('decisions.md: Everything else: Several errors at once are told in this order', () => {
+describe('docs/contract.md, 5.6: Of several errors, the first of this order is reported', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   const rows = ROWS.map(([name, request, status, body]) => [name, request, status, body] as const);
@@ -146,7 +146,7 @@ describe('decisions.md: Everything else: Several errors at once are told in this
   });
 });
 
-describe('decisions.md: Everything else: Several errors at once: writes that the repository cannot take', () => {
+describe('docs/contract.md, 5.6: Of several errors, the first of this order is reported: writes that the repository cannot take', () => {
   const web = (file: string) => `desired-state/apps/${file}.yaml`;
 
   /** States in which a write is answered with 409 or 503, and how to get there. */

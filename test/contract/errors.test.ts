@@ -29,7 +29,7 @@ async function sendBeforeReading(
   return text(socket);
 }
 
-/** Every path with its methods, as the contract and the decisions have them. */
+/** Every path with its methods (docs/contract.md, 4.1 and 4.5). */
 const PATHS: readonly (readonly [path: string, methods: readonly string[]])[] = [
   ['/api/v2/status', ['GET', 'HEAD']],
   ['/api/v2/apps', ['GET', 'HEAD']],
@@ -74,7 +74,7 @@ const METHODS: readonly string[] = [
   'QUERY',
 ];
 
-describe('decisions.md: Everything else: routes and methods', () => {
+describe('docs/contract.md, 5.1: routes and methods', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each(PATHS)('wrong method 405 with Allow; OPTIONS 204 with Allow: %s', async (path, methods) => {
@@ -145,7 +145,7 @@ describe('decisions.md: Everything else: routes and methods', () => {
   });
 });
 
-describe('decisions.md: Everything else: Bodies', () => {
+describe('docs/contract.md, 5.2: Bodies', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const body = '{"container_image":"x"}';
 
@@ -342,7 +342,7 @@ describe('decisions.md: Everything else: Bodies', () => {
   });
 });
 
-describe('decisions.md: Everything else: A request whose Origin is not this server is refused with 403', () => {
+describe('docs/contract.md, 6.4: A request whose Origin is not this server is refused with 403', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each([

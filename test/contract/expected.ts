@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { App, AppDefaults } from '../../src/protocol/app.ts';
 
-/** Defaults of app fields (decisions, "Apps": Defaults). */
+/** Defaults of app fields (docs/contract.md, 2.1). */
 export const APP_DEFAULTS = {
   starting_ports: [],
   containers_per: { server: 1 },
@@ -17,7 +17,7 @@ export const APP_DEFAULTS = {
 /** An `_id`. */
 export const OID = { $oid: expect.stringMatching(/^[0-9a-f]{24}$/) };
 
-/** The record of an app (contract, 2.1): exactly these fields. */
+/** The record of an app (docs/contract.md, 2.1): exactly these fields. */
 export function appRecord(
   name: string,
   fields: Record<string, unknown>,
@@ -26,7 +26,7 @@ export function appRecord(
   return { app_name: name, ...APP_DEFAULTS, ...fields, app_id: appId, _id: OID };
 }
 
-/** The record of a device group (contract, 2.2): exactly these fields. */
+/** The record of a device group (docs/contract.md, 2.2): exactly these fields. */
 export function groupRecord(
   name: string,
   apps: readonly string[],
@@ -78,7 +78,7 @@ export const NOT_JSON: readonly (readonly [string, string | Uint8Array | undefin
   ['500,000 brackets', '['.repeat(500_000)],
 ];
 
-/** Parts of a path that are not valid names (decisions, "Apps": Names). */
+/** Parts of a path that are not valid names (docs/contract.md, 2.5). */
 export const INVALID_NAMES: readonly (readonly [string, string])[] = [
   ['129 characters', 'a'.repeat(129)],
   ['512 characters', 'a'.repeat(512)],

@@ -35,7 +35,7 @@ function expectNoInternals(text: string, { repository, dataFolder }: TestManager
     expect(text.toLowerCase()).not.toContain(internal.toLowerCase());
 }
 
-describe('decisions.md: Writes through the API: faults of the store', () => {
+describe('docs/contract.md, 5.7, 7.3, 7.4 and 10.5: faults of the store', () => {
   it('GET /api/v2/status: 503 with api_available: false when the store cannot be reached', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     expect((await manager.get('/api/v2/status')).body).toEqual({ api_available: true });
@@ -121,7 +121,7 @@ describe('decisions.md: Writes through the API: faults of the store', () => {
   });
 });
 
-describe('decisions.md: Everything else: while the store fails', () => {
+describe('docs/contract.md, 5.7: while the store fails', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each([
@@ -156,7 +156,7 @@ describe('decisions.md: Everything else: while the store fails', () => {
   );
 });
 
-describe('decisions.md: Writes through the API: faults of the repository', () => {
+describe('docs/contract.md, 10.5: faults of the repository', () => {
   /** Moves the repository away from its work tree; returns a function that moves it back. */
   async function hideRepository({ repository }: TestManager): Promise<() => Promise<void>> {
     const git = join(repository.folder, '.git');

@@ -23,7 +23,7 @@ async function expectNothingServed(manager: TestManager, why: RegExp): Promise<v
     expect(reply.body.error).toMatch(why);
   }
   expect((await manager.post('/api/v2/prune')).status).toBe(503);
-  // An invalid name is reported first (decisions, "Everything else").
+  // An invalid name is reported first (docs/contract.md, 5.6).
   for (const path of ['/api/v2/apps/-x', '/api/v2/device_groups/-x', '/api/v2/device_groups/-x/info'])
     expect([path, (await manager.get(path)).status]).toEqual([path, 400]);
   const info = await manager.get('/api/v2/device_groups/edge/info');

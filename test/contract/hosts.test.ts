@@ -6,7 +6,7 @@ import { suiteManager } from '../support/suite.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
 
-describe('decisions.md: Everything else: 421 (a Host that is not served)', () => {
+describe('docs/contract.md, 6.4: 421 (a Host that is not served)', () => {
   const settings = { AUTH_ENABLED: 'false', ALLOWED_HOSTS: 'lab,Fleet.Example' };
   const manager = suiteManager({ files: SMALL_FLEET, settings, logLevel: 'info' });
   const statusAt = async (host: string, path: string) =>

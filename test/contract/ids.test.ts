@@ -23,7 +23,7 @@ async function commitAndReconcile(manager: TestManager, files: Record<string, st
   await manager.reconcile();
 }
 
-describe('decisions.md: Ids: an id goes up only for a change in what the devices must do', () => {
+describe('docs/contract.md, 8.2: an id goes up only for a change in what the devices must do', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each([
@@ -87,7 +87,7 @@ describe('decisions.md: Ids: an id goes up only for a change in what the devices
   });
 });
 
-describe('decisions.md: Ids: content never changes without an id higher than any that was served before', () => {
+describe('docs/contract.md, 8.1: content never changes without an id higher than any that was served before', () => {
   it('app_id: +1 for each change that devices must act on, also for a rollback', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { body: first } = await manager.get(WEB);
@@ -192,7 +192,7 @@ describe('decisions.md: Ids: content never changes without an id higher than any
   });
 });
 
-describe('decisions.md: Ids: a store starts without counters', () => {
+describe('docs/contract.md, 8.3: a store starts without counters', () => {
   it("gives a name in git's history of the folder an id from Unix time, and any other name 1", async () => {
     const repository = await testRepository();
     await repository.commit({

@@ -11,7 +11,7 @@ const WRONG = `Basic ${Buffer.from('operator:wrong').toString('base64')}`;
 /** Entries of the cache stay valid for longer than any test takes. */
 const LONG_CACHE = { CACHE_TIME: '3600' };
 
-describe('api-v2.md: 2.3 Device group info', () => {
+describe('docs/contract.md, 2.3: What a device polls', () => {
   const manager = suiteManager({ files: FILES });
 
   it('GET .../info: 200 with prune_id, apps_list, apps, device_group_id', async () => {
@@ -37,7 +37,7 @@ describe('api-v2.md: 2.3 Device group info', () => {
   });
 });
 
-describe('decisions.md: Info, prune, status: cache_time', () => {
+describe('docs/contract.md, 7.1: Age', () => {
   const info = async (manager: TestManager, group = 'edge') =>
     (await manager.get(`/api/v2/device_groups/${group}/info`)).body;
 
@@ -203,7 +203,7 @@ describe('Holdfast-Device', () => {
   });
 });
 
-describe('decisions.md: Everything else: /info answers a passing fault with 503 as plain text', () => {
+describe('docs/contract.md, 7.3: /info answers a passing fault with 503 as plain text', () => {
   it('for a group with a file, if the store was lost while one of its apps was invalid', async () => {
     const files = {
       'apps/web.yaml': 'container_image: nginx:1\n',
@@ -225,7 +225,7 @@ describe('decisions.md: Everything else: /info answers a passing fault with 503 
   });
 });
 
-describe('decisions.md: Info, prune, status: Who may read a cached reply', () => {
+describe('docs/contract.md, 7.1: Who may read a cached reply', () => {
   const manager = suiteManager({ files: FILES, settings: LONG_CACHE }, (m) => m.get(INFO));
 
   it('authentication comes before the cache, always, and a 401 is not cached', async () => {
@@ -248,7 +248,7 @@ describe('decisions.md: Info, prune, status: Who may read a cached reply', () =>
   });
 });
 
-describe('decisions.md: Info, prune, status: Conditional polling', () => {
+describe('docs/contract.md, 7.2: Conditional polling', () => {
   const manager = suiteManager({ files: FILES });
   const etagNow = async () => (await manager().get(INFO)).headers.get('etag') ?? '';
 

@@ -32,7 +32,7 @@ const WRITES: Write[] = [
 
 const WHY = 'is not a parameter of this request';
 
-describe('decisions.md: Reports: Odd queries: an unknown key of the query of a write', () => {
+describe('docs/contract.md, 5.3: an unknown key of the query of a write', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it.each<Write>(WRITES)(

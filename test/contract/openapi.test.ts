@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
 
-/** Every row of the table of endpoints, and those beyond the contract: method, path, success status, body of the request. */
+/** Method, path, success status and whether there is a body (docs/contract.md, 4.1 and 4.5). */
 const ENDPOINTS: readonly (readonly [string, string, number, 'a body' | 'no body'])[] = [
   ['GET', '/api/v2/status', 200, 'no body'],
   ['POST', '/api/v2/apps/{app_name}', 200, 'a body'],

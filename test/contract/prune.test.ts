@@ -10,7 +10,7 @@ const FILES = {
 };
 const LAB = '/api/v2/device_groups/lab';
 
-describe('api-v2.md: 4. Endpoints, prune', () => {
+describe('docs/contract.md, 4.4: prune', () => {
   const manager = suiteManager({ files: FILES });
 
   it('POST .../{device_group_name}/prune: 202 with the device group record carrying a prune_id', async () => {
@@ -78,7 +78,7 @@ describe('a prune of a group with If-Match', () => {
   });
 });
 
-describe('decisions.md: Info, prune, status: prune', () => {
+describe('docs/contract.md, 4.4: what a prune raises', () => {
   const manager = suiteManager({ files: FILES });
 
   it('Restart, prune: no commit; prune_id: +1 per prune of the group or of all, and nothing else changes', async () => {

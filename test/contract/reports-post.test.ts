@@ -12,7 +12,7 @@ const TWENTY_PROBLEMS = Object.fromEntries(
   Array.from({ length: 20 }, (_, index) => [String(index), 'must not have "prototype" as a key']),
 );
 
-describe('decisions.md: Reports: POST /api/v2/reports', () => {
+describe('docs/contract.md, 9.1: POST /api/v2/reports', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const count = async () => (await manager().get(`${REPORTS}?page_size=1000`)).body.data.length as number;
 
@@ -144,7 +144,7 @@ describe('decisions.md: Reports: POST /api/v2/reports', () => {
   });
 });
 
-describe('decisions.md: Reports: Keeping', () => {
+describe('docs/contract.md, 9.3: Keeping', () => {
   it('setting REPORT_TTL, seconds, counted from arrival, whatever report_creation_time is', async () => {
     let now = Date.now();
     const manager = await startManager({ files: SMALL_FLEET, now: () => now });
@@ -161,7 +161,7 @@ describe('decisions.md: Reports: Keeping', () => {
   });
 });
 
-describe('decisions.md: Reports: REPORTS_MAX_BYTES', () => {
+describe('docs/contract.md, 9.3: REPORTS_MAX_BYTES', () => {
   it('keeps all reports together below this size: the oldest go first', async () => {
     const settings = { REPORTS_MAX_BYTES: '1048576' };
     const manager = await startManager({ files: SMALL_FLEET, settings });

@@ -24,7 +24,7 @@ async function pagesOf(manager: TestManager, query: string): Promise<Page[]> {
   throw new Error('there is no last page');
 }
 
-describe('api-v2.md: 4. Endpoints, reports query', () => {
+describe('docs/contract.md, 9.2: Querying', () => {
   const FLEET = [
     report('a', 100, { updated: true }),
     report('b', 200, { updated: false }),
@@ -92,7 +92,7 @@ describe('api-v2.md: 4. Endpoints, reports query', () => {
     ['True', ['a', 'c']],
     ['false', ['b']],
     ['False', ['b']],
-  ])('decisions.md: Reports: updated: extra filter %s', async (value, hosts) => {
+  ])('docs/contract.md, 9.2: updated: extra filter %s', async (value, hosts) => {
     expect((await find(`updated=${value}`)).map((one) => one['hostname'])).toEqual(hosts);
   });
 
@@ -105,7 +105,7 @@ describe('api-v2.md: 4. Endpoints, reports query', () => {
   });
 });
 
-describe('decisions.md: Reports: Order and paging', () => {
+describe('docs/contract.md, 9.2: Order and paging', () => {
   const manager = suiteManager({ files: SMALL_FLEET }, (m) =>
     m.post(
       REPORTS,

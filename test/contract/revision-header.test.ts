@@ -54,7 +54,7 @@ const REQUESTS: readonly (readonly [
   ['GET', '/api/v2/reports?page_size=0', undefined, 400],
 ];
 
-describe('decisions.md: Writes through the API: Holdfast-Revision', () => {
+describe('docs/contract.md, 10.3: Holdfast-Revision', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const head = () => manager().repository.git('rev-parse', 'HEAD');
 

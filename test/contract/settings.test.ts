@@ -20,7 +20,7 @@ function problemsOf(env: Env, argv: string[] = []): string[] {
   return result.ok ? [] : result.problems;
 }
 
-describe('decisions.md: Settings and command line: settings', () => {
+describe('docs/contract.md, 12.1: settings', () => {
   it.each([
     ['HOST', '127.0.0.1'],
     ['PORT', 8080],
@@ -200,7 +200,7 @@ describe('decisions.md: Settings and command line: settings', () => {
   });
 });
 
-describe('decisions.md: Settings and command line: effects of settings', () => {
+describe('docs/contract.md, 12.1: effects of settings', () => {
   it("DEFAULT_NETWORKS: default of an app's networks", async () => {
     const manager = await startManager({ files: SMALL_FLEET, settings: { DEFAULT_NETWORKS: 'lan,wan' } });
     expect((await manager.get('/api/v2/apps/web')).body.networks).toEqual(['lan', 'wan']);

@@ -10,7 +10,7 @@ const PAYLOAD = '{"ref":"refs/heads/main"}';
 const sign = (body: string | Uint8Array, key = SECRET): string =>
   createHmac('sha256', key).update(body).digest('hex');
 
-describe('decisions.md: Beyond the contract: POST /webhook', () => {
+describe('docs/contract.md, 4.5: POST /webhook', () => {
   const manager = suiteManager({ files: SMALL_FLEET, settings: { WEBHOOK_SECRET: SECRET } });
   const send = (headers: Record<string, string>, raw: string | Uint8Array = PAYLOAD) =>
     manager().request('POST', '/webhook', { raw, headers, authorization: null });

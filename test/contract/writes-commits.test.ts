@@ -19,7 +19,7 @@ running:    true
 const WEB = '/api/v2/apps/web';
 const FILE = 'desired-state/apps/web.yaml';
 
-describe('decisions.md: Writes through the API: What is committed', () => {
+describe('docs/contract.md, 10.1: What is committed', () => {
   it.each([
     [
       'an image',
@@ -107,7 +107,7 @@ describe('decisions.md: Writes through the API: What is committed', () => {
   });
 });
 
-describe('decisions.md: Writes through the API: New file', () => {
+describe('docs/contract.md, 10.1: New file', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it("New file's place: apps/<name>.yaml; only fields that differ from their default are written", async () => {
@@ -135,7 +135,7 @@ describe('decisions.md: Writes through the API: New file', () => {
   });
 });
 
-describe('decisions.md: Writes through the API: Author, committer', () => {
+describe('docs/contract.md, 10.2: Author, committer', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
 
   it('author is the API user, committer is Holdfast; trailers Request-Id and Api-User', async () => {
@@ -197,7 +197,7 @@ describe('decisions.md: Writes through the API: Author, committer', () => {
   });
 });
 
-describe('decisions.md: Writes through the API: How many commits', () => {
+describe('docs/contract.md, 10.1 and 10.3: How many commits', () => {
   it('one a write; many writes at once may share one push', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const names = Array.from({ length: 20 }, (_, index) => `many-${index}`);

@@ -9,7 +9,7 @@ import { appRecord, groupRecord, REASON } from './expected.ts';
 const WEB = '/api/v2/apps/web';
 const FILE = 'desired-state/apps/web.yaml';
 
-describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write', () => {
+describe('docs/contract.md, 10.4: If-Match: "<app_id>" on a write', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const id = async () => (await manager().get(WEB)).body.app_id as number;
 
@@ -95,7 +95,7 @@ describe('decisions.md: Writes through the API: If-Match: "<app_id>" on a write'
   });
 });
 
-describe('decisions.md: Writes through the API: uncommitted work in the checkout', () => {
+describe('docs/contract.md, 10.5: uncommitted work in the checkout', () => {
   const EDITS: readonly (readonly [string, (m: TestManager, path: string) => Promise<unknown>])[] = [
     ['changed', (m, path) => writeFile(join(m.repository.folder, path), 'container_image: mine:1\n')],
     [
@@ -204,7 +204,7 @@ describe('decisions.md: Writes through the API: uncommitted work in the checkout
   });
 });
 
-describe('decisions.md: Writes through the API: Detached HEAD; branch without a commit', () => {
+describe('docs/contract.md, 10.5: Detached HEAD; branch without a commit', () => {
   it('detached HEAD: reads follow HEAD, writes 409 naming it', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     await manager.repository.commit({ [FILE]: 'container_image: nginx:1.27\n' });

@@ -45,7 +45,7 @@ async function expectMended(manager: TestManager): Promise<void> {
   expect(await manager.repository.git('status', '--porcelain')).toBe('');
 }
 
-describe("decisions.md: Writes through the API: The object's file is invalid at head", () => {
+describe('docs/contract.md, 10.5: The file of an object is invalid at head', () => {
   it.each(INVALID)(
     '409 naming file and problem; reads go on with the last good content; full update and delete mend it: %s',
     async (_, files, path) => {

@@ -91,13 +91,13 @@ describe('documents list exactly what the code has', () => {
     expect([...new Set(named)].sort()).toEqual(files.sort());
   });
 
-  it('README.md: the operations of the API', async () => {
+  it('docs/contract.md: the operations of the API', async () => {
     const manager = await startManager({ settings: { WEBHOOK_SECRET: 'secret' } });
     const { paths } = (await manager.get('/openapi.json')).body as { paths: Record<string, object> };
     const described = Object.entries(paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    const documented = (await rowsOf('README.md')).flatMap(([, cell]) => operationsIn(cell));
+    const documented = (await rowsOf('docs/contract.md')).flatMap(([, cell]) => operationsIn(cell));
     expect(documented.filter((operation) => operation !== 'GET /openapi.json').sort()).toEqual(
       described.sort(),
     );

@@ -34,7 +34,7 @@ class Devices {
   }
 
   /**
-   * Polls every group, has the devices follow the replies, and checks the rules of decisions.md, "Ids". With
+   * Polls every group, has the devices follow the replies, and checks the rules of docs/contract.md, 8. With
    * `sometimes`, the devices that miss some replies get this one.
    */
   async check(manager: TestManager, now: { sometimes: boolean }): Promise<void> {

@@ -38,7 +38,7 @@ export interface Administrator {
 
 /**
  * Resolves to the administrator's account. If the settings have none, the first start generates a password and keeps only
- * its hash (decisions, "Authentication"). Nothing is saved or shown before `keepPassword`, so a start that fails before that
+ * its hash (docs/contract.md, 6.3). Nothing is saved or shown before `keepPassword`, so a start that fails before that
  * leaves no trace. Rejects as `invalid` if the file is damaged.
  */
 export async function createAdministrator(options: AdminOptions): Promise<Administrator> {
@@ -60,7 +60,7 @@ export async function createAdministrator(options: AdminOptions): Promise<Admini
   return { account, keepPassword: stored === null ? keepPassword : doNothing };
 }
 
-/** Returns the user with this name, with the e-mail address for commits (decisions, "Writes through the API"). */
+/** Returns the user with this name, with the e-mail address for commits (docs/contract.md, 10.2). */
 export function identity(name: string, email: string | null): Account['user'] {
   return { name, email: email ?? `${name.replace(/[^\w.+-]+/g, '_')}@holdfast.invalid` };
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HoldfastError } from '../../errors.ts';
 import type { Authenticator, User } from './authentication.ts';
 
-/** All paths below these need credentials, even if they do not exist (decisions, "Everything else"). */
+/** All paths below these need credentials, even if they do not exist (docs/contract.md, 6.1). */
 const GUARDED = /^\/(api|metrics)(\/|$)/;
 
 const CHALLENGE = 'Basic realm="Holdfast", charset="UTF-8"';
@@ -73,7 +73,7 @@ async function admit(
   if (user.isDevice && !request.routeOptions.config.isForDevices) throw denied('this account is for devices');
 }
 
-/** Returns the 403 for right credentials without permission (decisions, "Authentication"). */
+/** Returns the 403 for right credentials without permission (docs/contract.md, 6.2). */
 function denied(why: string): HoldfastError {
   return new HoldfastError('invalid', why, { status: 403, access_allowed: false });
 }

@@ -23,7 +23,7 @@ declare module 'fastify' {
 
 /**
  * Checks every request before its handler runs. The first check that fails determines the reply, so errors take
- * precedence in this order (decisions, "Everything else"):
+ * precedence in this order (docs/contract.md, 5.6):
  *
  * 1. 401, and 403 without permission: `access/gate.ts`, before the body is read;
  * 2. 404 and 405: `protocol/methods.ts`, also before the body is read;

@@ -20,8 +20,8 @@ export interface BodyRule {
 }
 
 /**
- * Reads a body that is an object with fields. Throws a 400 that names every missing and every bad field (decisions, "Apps"
- * and "Device groups").
+ * Reads a body that is an object with fields. Throws a 400 that names every missing and every bad field
+ * (docs/contract.md, 5.4).
  */
 export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);

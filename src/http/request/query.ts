@@ -38,7 +38,7 @@ export function pageSize(fallback: number) {
 
 /**
  * Reads the query of a request. Throws a 400 that names every bad parameter. Unknown parameters are ignored, except
- * attempts to smuggle in an operator, such as `hostname[$ne]=x` (decisions, "Reports").
+ * attempts to smuggle in an operator, such as `hostname[$ne]=x` (docs/contract.md, 9.2).
  */
 export function readQuery<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
   refuseOperators(request.query as Record<string, unknown>);
@@ -52,7 +52,7 @@ const MAX_UNKNOWN = 20;
 
 /**
  * Returns the 400 for a write with a parameter that it does not have, since the client expects an effect of it: otherwise
- * `?dryrun=true` would delete. Null for all other requests (decisions, "Reports").
+ * `?dryrun=true` would delete. Null for all other requests (docs/contract.md, 5.3).
  */
 export function unknownParameters({ method, query, routeOptions }: FastifyRequest): HoldfastError | null {
   const isWrite = method !== 'GET' && method !== 'HEAD' && routeOptions.url?.startsWith('/api/');

@@ -15,7 +15,7 @@ import { nameIn } from '../request/name.ts';
 
 const docs = documentedWrites('apps', { kind: 'app' });
 
-/** Starting, stopping and restarting apps (contract, section 3). */
+/** Starting, stopping and restarting apps (docs/contract.md, 3). */
 export function appActionRoutes(app: FastifyInstance, api: Api): void {
   for (const [action, summary, description, running] of [
     ['start', 'Start an app', 'The app, with running set to true.', true],

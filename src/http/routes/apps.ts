@@ -5,7 +5,7 @@ import { objectRoutes } from './objects.ts';
 
 const ignored = ASSIGNED_FIELDS.app;
 
-/** The configuration of apps (contract, section 4). */
+/** The configuration of apps (docs/contract.md, 4.2). */
 export const appRoutes = objectRoutes({
   kind: 'app',
   tag: 'apps',

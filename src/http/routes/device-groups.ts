@@ -10,7 +10,7 @@ import { objectRoutes } from './objects.ts';
 
 const ignored = ASSIGNED_FIELDS.device_group;
 
-/** The configuration of device groups (contract, section 4). */
+/** The configuration of device groups (docs/contract.md, 4.3). */
 export const deviceGroupRoutes = objectRoutes({
   kind: 'device_group',
   tag: 'device groups',
@@ -32,7 +32,7 @@ export const deviceGroupRoutes = objectRoutes({
   check: refuseUnknownApps,
 });
 
-/** Rejects with the 403 of unknown apps, which is reported before any 400 of the body (decisions, "Everything else"). */
+/** Rejects with the 403 of unknown apps, which is reported before any 400 of the body (docs/contract.md, 5.6). */
 async function refuseUnknownApps(request: FastifyRequest, { store, reconciler }: Api): Promise<void> {
   const { desired } = reconciler.passes;
   const notDesired = new Set<string>();

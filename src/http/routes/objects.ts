@@ -35,7 +35,7 @@ export interface ObjectRoutes {
 }
 
 /**
- * Makes the routes that list, read, create, delete and update objects of one kind (contract, section 4). Call it only once
+ * Makes the routes that list, read, create, delete and update objects of one kind (docs/contract.md, 4.1). Call it only once
  * for each kind: schemas are registered by name for the whole process.
  */
 export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {

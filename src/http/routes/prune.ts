@@ -34,7 +34,7 @@ const groupDocs = documented({
   errors: { ...readErrors('device_group'), ...conditionErrors, ...bodyErrors },
 });
 
-/** Pruning images (contract, section 4): operations that raise ids and make no commit. */
+/** Pruning images (docs/contract.md, 4.4): operations that raise ids and make no commit. */
 export function pruneRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/prune', allDocs, async (request, reply) => {
     const { value, revision } = await api.store.pruneAll(operationContext(request, api.now()));

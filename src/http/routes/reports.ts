@@ -31,7 +31,7 @@ const MAX_REPORT_BYTES = 65_536;
 const LAST_ID = /^([0-9A-Fa-f]{24}|\s*\{\s*"\$oid"\s*:\s*"[0-9A-Fa-f]{24}"\s*\}\s*)$/;
 const LAST_ID_RULE = 'must be the last_id of a page: 24 hex digits';
 
-/** The parameters of a query (contract, "Reports query"; decisions, "Reports"). */
+/** The parameters of a query (docs/contract.md, 9.2). */
 const Query = z
   .object({
     page_size: pageSize(10),

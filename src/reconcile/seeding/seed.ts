@@ -80,7 +80,7 @@ interface Finding {
 
 /**
  * Seeds the store if it has no counters, or older ones than the record, or if it did not follow the head's history
- * (decisions, "Ids"). Every name in git's history, the store or the record gets the floor, so that its next id lies above
+ * (docs/contract.md, 8.3). Every name in git's history, the store or the record gets the floor, so that its next id lies above
  * every id that was served before; see `CounterPolicy` for names that the store has. Recorded contents that certainly did
  * not change since keep their ids.
  *

@@ -4,7 +4,7 @@ import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from '../repository/sync-ref.ts';
 
-/** The ref of the record (decisions, "Ids"). */
+/** The ref of the record (docs/contract.md, 8.3). */
 export const RECORD_REF = 'refs/holdfast/ids';
 /** The mirror's ref for the record at origin, as it was last fetched or pushed. */
 export const ORIGIN_RECORD_REF = 'refs/holdfast/origin-ids';

@@ -210,7 +210,9 @@ function finish(runs: readonly Run[], stops: readonly AppView[], draft: Draft): 
   for (const { view, aim } of runs) {
     const { version } = aim;
     if (!isKnownGood(view, version)) confirm(view, version, draft);
-    draft.steps.push(...leftovers(view, version, draft));
+    const rest = leftovers(view, version, draft);
+    if (rest.length > 0) draft.setPhase(view.name, 'updating');
+    draft.steps.push(...rest);
   }
   for (const view of stops) planStop(view, draft);
 }

@@ -8,6 +8,8 @@ import { temporaryFolder } from '../../support/folder.ts';
 const SECONDS = Number(process.env['HOLDFAST_TEST_SOAK']);
 const DEVICES = 10;
 const VERSIONS = ['v1', 'v2', 'v3'];
+/** Their images have no health check: what the engine executes for 60 containers each second would take both cores. */
+const REPOSITORY = 'calm';
 const NAMES = ['web', 'api', 'cache'];
 
 const suite = engineSuite();
@@ -25,6 +27,7 @@ it('ten devices run exactly what git says after commits and kills of everything'
   const { real, registry } = suite();
   const random = randomNumbers(Number(process.env['HOLDFAST_TEST_SEED'] ?? Date.now()));
   const pick = <T>(items: readonly T[]): T => items[random(items.length)] as T;
+  for (const version of VERSIONS) registry.push(version, { version, health: null }, REPOSITORY);
   const foreign = await startForeign(suite());
   const fleet = await startFleet();
   const address = fleet.manager.address;
@@ -38,7 +41,12 @@ it('ten devices run exactly what git says after commits and kills of everything'
       socket: real.socket,
       manager: address,
       data: folders[index] ?? '',
-      env: { WORKER: `w${index}`, DEVICE_NAME: `device-${index}`, LOG_LEVEL: 'info' },
+      env: {
+        WORKER: `w${index}`,
+        DEVICE_NAME: `device-${index}`,
+        ORCHESTRATOR_MANAGER_CHECK_IN_TIME: '3',
+        LOG_LEVEL: 'info',
+      },
     });
   const workers = await Promise.all(folders.map((_, index) => start(index)));
 
@@ -94,7 +102,10 @@ function randomApps(random: (limit: number) => number, registry: EngineSuite['re
   return Object.fromEntries(
     (names.length === 0 ? ['web'] : names).map((name) => {
       const tag = VERSIONS[random(VERSIONS.length)] ?? 'v1';
-      return [name, { container_image: registry.reference(tag), containers_per: { server: 1 + random(2) } }];
+      return [
+        name,
+        { container_image: registry.reference(tag, REPOSITORY), containers_per: { server: 1 + random(2) } },
+      ];
     }),
   );
 }

@@ -34,6 +34,19 @@ describe('a device', () => {
     ]);
   });
 
+  test('is not done with a smaller number while a container that is too many is there', () => {
+    const d = device(record('web', 1, { containers_per: { server: 2 } }));
+    d.wanted = wanted([record('web', 2)]);
+    const seen: string[] = [];
+    for (let looks = 0; looks < 40 && d.names().length > 1; looks++) {
+      d.settle(1);
+      if (d.names().length > 1) seen.push(d.session.phases['web']?.state ?? '');
+    }
+    expect(d.names()).toEqual(['web-1']);
+    expect(seen).not.toContain('running');
+    expect(seen.length).toBeGreaterThan(0);
+  });
+
   for (const bad of ['sick', 'crash', 'nostart'])
     test(`goes back from a version that is ${bad}, and does not try it again`, () => {
       const d = device(record('web', 1));

@@ -16,13 +16,22 @@ async function packedFiles(): Promise<string[]> {
 }
 
 /** What only contributors need, and documents of the package may still name. */
-const FOR_CONTRIBUTORS = /^(AGENTS\.md$|test\/)/;
+const FOR_CONTRIBUTORS = /^(AGENTS\.md$|CONTRIBUTING\.md$|test\/)/;
 
 describe('the package that `npm pack` builds', async () => {
   const files = await packedFiles();
 
   it('has the program, the documents, the examples and the licence, and nothing else of the project', async () => {
-    const kept = ['docs', 'examples', 'schemas', 'desired-state', 'CHANGELOG.md', 'LICENSE', 'README.md'];
+    const kept = [
+      'docs',
+      'examples',
+      'schemas',
+      'desired-state',
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+    ];
     const { stdout } = await execute('git', ['ls-files', '--', ...kept, 'package.json'], { cwd: PROJECT });
     const others = files.filter((file) => !file.startsWith('dist/'));
     expect(others.sort()).toEqual(stdout.split('\n').filter(Boolean).sort());

@@ -22,7 +22,7 @@ export async function renderedTables(): Promise<DocumentTable[]> {
     layers: Record<string, Layer>;
   };
   return [
-    { file: 'README.md', mark: 'settings', table: settingsTable(SETTINGS) },
+    { file: 'docs/settings.md', mark: 'settings', table: settingsTable(SETTINGS) },
     { file: 'docs/devices.md', mark: 'settings', table: settingsTable(WORKER_SETTINGS) },
     { file: 'docs/architecture.md', mark: 'layers', table: layersTable(layers) },
   ];

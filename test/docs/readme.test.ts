@@ -9,10 +9,11 @@ import { divideReadme, examplesOf, patternOf } from './console.ts';
 
 const execute = promisify(execFile);
 
-it('the README begins with the two commands that start a manager', async () => {
+it('the README begins with the line that starts a manager, and has the one that runs the tests', async () => {
   const readme = await readFile(join(PROJECT, 'README.md'), 'utf8');
   const [, first] = /^```sh\n(.*?)^```$/ms.exec(readme) ?? [];
-  expect(first).toBe('npm ci\nnpm start\n');
+  expect(first).toBe('npm ci && npm start\n');
+  expect(readme).toContain('`npm ci && npm test`');
 });
 
 it('the README shows files of desired-state/ as they are', async () => {

@@ -186,7 +186,12 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
     for (const { id: container, name: its } of created)
       draft.steps.push({ do: 'start', app: name, id: version.id, container, name: its });
   if (draft.phases.get(name)?.state === 'failing') return;
-  const problem = problemOf(draft, name, 'start', version.id);
+  // Whoever paused a container did so by hand; that does not count against it.
+  const paused = currents.filter(({ state }) => state === 'paused');
+  const problem =
+    paused.length > 0
+      ? heal(name, paused, version.id, draft)
+      : problemOf(draft, name, 'start', version.id);
   if (problem !== null) {
     draft.setPhase(name, 'failing', problem);
     return;

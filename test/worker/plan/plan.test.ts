@@ -83,6 +83,18 @@ describe('a device', () => {
     expect(d.session.phases['web']?.state).toBe('rolled_back');
   });
 
+  test('starts a container again that somebody paused before it was known to be good', () => {
+    const d = new Simulation();
+    d.wanted = wanted([record('web', 1)]);
+    d.settle(6);
+    expect(d.session.phases['web']?.state).toBe('checking');
+    for (const { container } of d.machine.values()) container.state = 'paused';
+    forget(d);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'running', obstacle: null });
+  });
+
   test('that lost its memory in the middle of an update does not take for good what never ran', () => {
     const d = device(record('web', 1));
     d.wanted = wanted([record('web', 2, { container_image: 'web:crash' })]);

@@ -7,7 +7,8 @@ import type { Container, Obstacle } from './model.ts';
 import { pendingSlots, prepare, problemOf, stagedImage, stateWithout } from './prepare.ts';
 import { revert } from './revert.ts';
 import { isPassing } from './session.ts';
-import { isRolling, removeStep, type Swapping, stopStep, swap } from './swap.ts';
+import { discardStep } from './steps.ts';
+import { isRolling, type Swapping, swap } from './swap.ts';
 import type { Version } from './version.ts';
 import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
 
@@ -191,7 +192,9 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
   const problem =
     paused.length > 0
       ? heal(name, paused, version.id, draft)
-      : problemOf(draft, name, 'start', version.id);
+      : created.length > 0
+        ? problemOf(draft, name, 'start', version.id)
+        : null;
   if (problem !== null) {
     draft.setPhase(name, 'failing', problem);
     return;
@@ -242,14 +245,13 @@ function leftovers(view: AppView, { count }: Version, draft: Draft) {
   ]);
   return [...remains, ...view.strays]
     .filter((container) => container !== undefined)
-    .map((container) => (isUp(container) ? stopStep(container, draft) : removeStep(container)));
+    .map((container) => discardStep(container, draft));
 }
 
 /** Stops and removes all containers of an app. */
 function planStop(view: AppView, draft: Draft): void {
   const { name, wanted, containers } = view;
-  for (const container of containers)
-    draft.steps.push(isUp(container) ? stopStep(container, draft) : removeStep(container));
+  for (const container of containers) draft.steps.push(discardStep(container, draft));
   if (containers.length > 0) {
     draft.setPhase(name, 'updating');
     return;

@@ -48,7 +48,8 @@ function learnSuccess(
   const { restarts = 0, state } = actual.containers.find(({ id }) => id === step.container) ?? {};
   const isRevived = state === 'exited' && session.sightings[step.container] !== undefined;
   const sightings = { ...session.sightings, [step.container]: { since: now, restarts, isRevived } };
-  return { memory, session: { ...withoutTrouble(session, step.app, 'start'), sightings } };
+  // A trouble with starting stays: it can be that of another container of the version, which has to wait.
+  return { memory, session: { ...session, sightings } };
 }
 
 const LANES: Readonly<Record<Step['do'], Lane>> = {

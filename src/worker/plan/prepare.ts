@@ -2,6 +2,7 @@ import type { Draft } from './draft.ts';
 import { containerName, labelsFor } from './labels.ts';
 import type { Actual, Container, Obstacle, Rules, Step } from './model.ts';
 import type { Lane } from './session.ts';
+import { discardStep } from './steps.ts';
 import type { Version } from './version.ts';
 import { type AppView, isOfVersion, type Slot } from './view.ts';
 
@@ -128,8 +129,7 @@ function createNext(
   const { name } = view;
   const wrong = slots.flatMap((slot) => view.slots.get(slot)?.next ?? []);
   if (wrong.length > 0) {
-    for (const next of wrong)
-      draft.steps.push({ do: 'remove', app: name, container: next.id, name: next.name });
+    draft.steps.push(...wrong.map((next) => discardStep(next, draft)));
     draft.setPhase(name, 'updating');
     return;
   }

@@ -2,7 +2,7 @@ import type { Draft } from './draft.ts';
 import { containerName } from './labels.ts';
 import type { Container, Step } from './model.ts';
 import { createStep } from './prepare.ts';
-import { removeStep, renameStep, stopStep } from './swap.ts';
+import { discardStep, renameStep, stopStep } from './steps.ts';
 import { type AppView, isUp, type Slot } from './view.ts';
 
 /** A version that is taken back. */
@@ -42,10 +42,10 @@ function stepsFor(app: Reverting, number: number, slot: Slot, draft: Draft): Ste
   const { view, id, source, keepsFailed } = app;
   const isFailed = (container: Container | undefined): container is Container =>
     container?.appId === id && container?.source === source;
-  if (isFailed(slot.next)) return [removeStep(slot.next)];
+  if (isFailed(slot.next)) return [discardStep(slot.next, draft)];
   if (isFailed(slot.current)) {
-    if (!keepsFailed) return [removeStep(slot.current)];
-    if (slot.failed !== undefined) return [removeStep(slot.failed)];
+    if (!keepsFailed) return [discardStep(slot.current, draft)];
+    if (slot.failed !== undefined) return [discardStep(slot.failed, draft)];
     return [renameStep(slot.current, containerName(draft.world.rules.prefix, view.name, number, 'failed'))];
   }
   if (slot.current === undefined && slot.old !== undefined)
@@ -65,7 +65,7 @@ function remake({ view }: Reverting, draft: Draft): Step[] {
     if (current !== undefined) return [];
     if (next !== undefined && next.appId === good.id)
       return [renameStep(next, containerName(rules.prefix, view.name, slot, 'current'))];
-    if (next !== undefined) return [removeStep(next)];
+    if (next !== undefined) return [discardStep(next, draft)];
     return [createStep(view.name, slot, { ...good, contents: [good.content], record }, imageId, rules)];
   });
 }

@@ -3,6 +3,7 @@ import { containerName } from './labels.ts';
 import type { Container, Obstacle, Step } from './model.ts';
 import { portsOf, portsOfAll, sharedPort } from './ports.ts';
 import { pendingSlots } from './prepare.ts';
+import { discardStep, renameStep, stopStep } from './steps.ts';
 import type { Version } from './version.ts';
 import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
 
@@ -20,8 +21,7 @@ export interface Swapping {
  */
 export function swap(apps: readonly Swapping[], draft: Draft): Obstacle | null {
   const leaving = apps.flatMap((app) => leavingOf(app, apps.length > 1));
-  // What has lost its place can hold a port all the same.
-  const running = [...leaving, ...apps.flatMap(({ view }) => view.strays)].filter(isUp);
+  const running = [...leaving, ...apps.flatMap(({ view }) => displacedOf(view))].filter(isUp);
   if (running.length > 0 && !draft.world.disk.hasRoomToSwap)
     return { code: 'disk-pressure', text: 'the disk is full, so nothing that runs is stopped' };
   for (const { view, version } of apps) if (version !== null) noteWayBack(view, version, draft);
@@ -32,6 +32,12 @@ export function swap(apps: readonly Swapping[], draft: Draft): Obstacle | null {
   draft.steps.push(...leaving.map((container) => retireStep(container, apps, draft)));
   for (const app of apps) draft.steps.push(...promotions(app, draft));
   return null;
+}
+
+/** Returns the containers that have lost their place. They hold ports all the same if somebody has started them. */
+function displacedOf({ slots, strays }: AppView): Container[] {
+  const kept = [...slots.values()].flatMap(({ old, failed }) => [old, failed]);
+  return [...strays, ...kept.filter((container) => container !== undefined)];
 }
 
 /** Returns the slots that are replaced now: all, or with a rolling restart the next one, once the last one is well. */
@@ -53,15 +59,19 @@ export function isRolling(view: AppView, { record, count }: Version): boolean {
   });
 }
 
-/** Returns the current containers that have to go now. What is too much in one app alone goes only once the rest is well. */
+/**
+ * Returns the current containers that have to go now. What is too much in one app alone goes only once the rest is well,
+ * unless it holds a port that the rest needs.
+ */
 function leavingOf(app: Swapping, isHandover: boolean): Container[] {
   const { view, version } = app;
   if (version === null) return currentsOf(view);
   const slots = slotsToReplace(app);
-  return currentsOf(view).filter(
-    (current) =>
-      (slots.includes(current.slot) && !isOfVersion(current, version)) ||
-      (isHandover && current.slot > version.count),
+  const needed = portsOfAll(version.record, version.count);
+  return currentsOf(view).filter((current) =>
+    current.slot > version.count
+      ? isHandover || sharedPort(current.ports, needed) !== null
+      : slots.includes(current.slot) && !isOfVersion(current, version),
   );
 }
 
@@ -93,7 +103,7 @@ function retireStep(container: Container, apps: readonly Swapping[], draft: Draf
   if (old === undefined)
     return renameStep(container, containerName(draft.world.rules.prefix, app, slot, 'old'));
   const good = view?.memory.good;
-  return removeStep(good?.content === content && good.imageId === imageId ? old : container);
+  return discardStep(good?.content === content && good.imageId === imageId ? old : container, draft);
 }
 
 function promotions(app: Swapping, draft: Draft): Step[] {
@@ -102,16 +112,4 @@ function promotions(app: Swapping, draft: Draft): Step[] {
     if (current !== undefined || next === undefined) return [];
     return [renameStep(next, containerName(draft.world.rules.prefix, next.app, number, 'current'))];
   });
-}
-
-export function removeStep({ id, app, name }: Container): Step {
-  return { do: 'remove', app, container: id, name };
-}
-
-export function renameStep({ id, app, name }: Container, to: string): Step {
-  return { do: 'rename', app, container: id, name, to };
-}
-
-export function stopStep({ id, app, name }: Container, { world }: Draft): Step {
-  return { do: 'stop', app, container: id, name, grace: world.rules.stopTimeout };
 }

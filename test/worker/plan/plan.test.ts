@@ -256,6 +256,25 @@ describe('a step that fails', () => {
     expect(d.running()).toEqual(['web-1 web:v2']);
   });
 
+  test('waits before it is tried again if one container of a version cannot start and the other can', () => {
+    const app = { containers_per: { server: 2 } };
+    const d = device(record('web', 1, app));
+    d.wanted = wanted([record('web', 2, { ...app, container_image: 'web:v2' })]);
+    let tries = 0;
+    const end = d.now + 200;
+    while (d.now < end)
+      d.settle(
+        1,
+        (step) =>
+          step.do === 'start' && step.id === 2 && step.name === 'web-1' && ++tries > 0 && 'port-conflict',
+      );
+    expect(tries).toBeGreaterThan(1);
+    expect(tries).toBeLessThan(8);
+    expect(d.running()).toEqual(['web-1 web:v1', 'web-2 web:v1']);
+    d.settle(100);
+    expect(d.running()).toEqual(['web-1 web:v2', 'web-2 web:v2']);
+  });
+
   test('waits before it is tried again if the old version does not start while the new one is staged', () => {
     const d = device(record('web', 1));
     d.registry = 'down';
@@ -280,6 +299,40 @@ describe('a step that fails', () => {
   });
 });
 
+describe('a container that was kept for its log', () => {
+  test('is stopped before it is removed if somebody started it', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:sick' })]);
+    d.settle();
+    for (const { container } of d.machine.values())
+      if (container.role === 'failed') container.state = 'running';
+    d.log.length = 0;
+    d.wanted = wanted([record('web', 3, { container_image: 'web:crash' })]);
+    d.settle();
+    expect(d.log.filter((line) => line.endsWith('web-1.failed'))).toEqual([
+      'stop web-1.failed',
+      'remove web-1.failed',
+      'rename web-1 web-1.failed',
+    ]);
+  });
+
+  test('gives its port to the next version if somebody started it', () => {
+    const app = { starting_ports: [80] };
+    const d = device(record('web', 1, app));
+    d.wanted = wanted([record('web', 2, { ...app, container_image: 'web:sick' })]);
+    d.settle();
+    for (const { container } of d.machine.values()) {
+      const isFailed = container.role === 'failed';
+      const ports = isFailed ? [{ address: null, port: 80, protocol: 'tcp' }] : [];
+      Object.assign(container, { state: isFailed ? 'running' : 'exited', ports });
+    }
+    d.wanted = wanted([record('web', 3, { ...app, container_image: 'web:v3' })]);
+    d.settle();
+    expect(d.names()).toEqual(['web-1']);
+    expect(d.running()).toEqual(['web-1 web:v3']);
+  });
+});
+
 describe('a container that somebody renamed', () => {
   test('gives its port to the one that takes its place', () => {
     const d = device(record('web', 1, { starting_ports: [80] }));
@@ -301,6 +354,19 @@ describe('a port', () => {
     expect(d.log.indexOf('create new-1.next')).toBeLessThan(d.log.indexOf('stop old-1'));
     expect(d.log.indexOf('stop old-1')).toBeLessThan(d.log.indexOf('start new-1'));
     expect(d.memory.handovers).toEqual([]);
+  });
+
+  test('is handed over within an app from a container that is too many', () => {
+    const three = { starting_ports: [80], containers_per: { server: 3 } };
+    const d = device(record('web', 1, three));
+    d.wanted = wanted([record('web', 2, { starting_ports: [82], container_image: 'web:sick' })]);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1', 'web-2 web:v1', 'web-3 web:v1']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'rolled_back', obstacle: { code: 'unhealthy' } });
+    d.wanted = wanted([record('web', 3, { starting_ports: [82] })]);
+    d.settle();
+    expect(d.names()).toEqual(['web-1']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'running', obstacle: null });
   });
 
   test('goes back to the app that left if the new one fails', () => {

@@ -1,5 +1,6 @@
 import { appDefaults } from '../../../src/protocol/app.ts';
 import type { AppRecord } from '../../../src/protocol/info.ts';
+import type { TroubleCode } from '../../../src/protocol/report.ts';
 import { contentsOf } from '../../../src/worker/plan/content.ts';
 import type { World } from '../../../src/worker/plan/draft.ts';
 import { containerName, readLabels, roleOf } from '../../../src/worker/plan/labels.ts';
@@ -18,6 +19,9 @@ import { type Plan, plan } from '../../../src/worker/plan/plan.ts';
 import { portsOf, sharedPort } from '../../../src/worker/plan/ports.ts';
 import { retry } from '../../../src/worker/plan/retry.ts';
 import { NEW_SESSION, type Session } from '../../../src/worker/plan/session.ts';
+
+/** Whether a step fails, and with what. */
+type Fails = (step: Step) => boolean | TroubleCode;
 
 /** How the containers of an image behave; its tag says so. */
 type Behaviour = 'v1' | 'v2' | 'v3' | 'checked' | 'sick' | 'crash' | 'nostart';
@@ -136,12 +140,12 @@ export class Simulation {
   }
 
   /** Carries a step out, and learns from it. */
-  run(step: Step, fails: ((step: Step) => boolean) | null = null): StepResult {
+  run(step: Step, fails: Fails | null = null): StepResult {
     const actual = this.actual();
+    const fault = fails?.(step) ?? false;
+    const code = fault === true ? (step.do === 'start' ? 'start-failed' : 'create-failed') : fault;
     const result: StepResult =
-      fails?.(step) === true
-        ? { ok: false, step, code: step.do === 'start' ? 'start-failed' : 'create-failed', text: 'injected' }
-        : this.carryOut(step);
+      code === false ? this.carryOut(step) : { ok: false, step, code, text: 'injected' };
     const known = { memory: this.memory, session: this.session };
     const after = learn(known, result, actual, { now: this.now, wallTime: this.now, random: 0.5 });
     this.memory = after.memory;
@@ -150,7 +154,7 @@ export class Simulation {
   }
 
   /** Looks and acts until there is nothing to do, or everything waits for time; at most `rounds` times. */
-  settle(rounds = 60, fails: ((step: Step) => boolean) | null = null): this {
+  settle(rounds = 60, fails: Fails | null = null): this {
     for (let round = 0; round < rounds; round++) {
       const { jobs, pulls } = this.look();
       const steps = [...jobs.flatMap((job) => job.steps), ...pulls];

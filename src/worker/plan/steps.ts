@@ -1,0 +1,18 @@
+import type { Draft } from './draft.ts';
+import type { Container, Step } from './model.ts';
+import { isUp } from './view.ts';
+
+export function stopStep({ id, app, name }: Container, { world }: Draft): Step {
+  return { do: 'stop', app, container: id, name, grace: world.rules.stopTimeout };
+}
+
+export function renameStep({ id, app, name }: Container, to: string): Step {
+  return { do: 'rename', app, container: id, name, to };
+}
+
+/** The next step towards a container that is gone: it is stopped with its grace first, whoever started it. */
+export function discardStep(container: Container, draft: Draft): Step {
+  if (isUp(container)) return stopStep(container, draft);
+  const { id, app, name } = container;
+  return { do: 'remove', app, container: id, name };
+}

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { containersOf } from '../support/engine/containers.ts';
 import { runs, startFleet, startWorker } from '../support/engine/fleet.ts';
 import { engineSuite } from '../support/engine/suite.ts';
+import type { RealEngine } from '../support/real-engine.ts';
 
 describe('a worker whose manager is away', () => {
   const suite = engineSuite();
@@ -89,6 +90,36 @@ describe('a worker whose containers somebody works on by hand', () => {
     },
   );
 
+  it('has a container back whose networks were removed while it was stopped, and made again', async () => {
+    const { real, registry } = suite();
+    const image = registry.reference('v1');
+    const makeFront = () => real.api('POST', '/networks/create', { Name: 'front', Driver: 'bridge' });
+    await makeFront();
+    const fleet = await startFleet();
+    await fleet.apply({ web: { container_image: image, networks: ['nebula', 'front'] } });
+    const first = await startWorker({ socket: real.socket, manager: fleet.manager.address });
+    await first.until(runs('web', image));
+    const before = await containersOf(real);
+    const networks = await networkIds(real);
+    await first.kill();
+    await real.api('POST', '/containers/web-1/stop?t=1');
+    await real.api('POST', '/networks/prune');
+    await makeFront();
+
+    const { data } = first;
+    const second = await startWorker({ socket: real.socket, manager: fleet.manager.address, data });
+    await second.until(runs('web', image));
+    expect(await containersOf(real)).toMatchObject({
+      'web-1': { id: before['web-1']?.id, state: 'running' },
+    });
+    const after = await networkIds(real);
+    expect(Object.keys(after)).toEqual(['front', 'nebula']);
+    for (const [name, id] of Object.entries(after)) {
+      expect(id).not.toBe(networks[name]);
+      expect((await real.api('GET', `/networks/${name}`)).body).toMatchObject({ Id: id });
+    }
+  });
+
   it('removes the containers of an app that is stopped', async () => {
     const { real, registry } = suite();
     const image = registry.reference('v1');
@@ -101,3 +132,12 @@ describe('a worker whose containers somebody works on by hand', () => {
     expect(await containersOf(real)).toEqual({});
   });
 });
+
+/** Resolves to the ids of the networks that web-1 has joined, by name. */
+async function networkIds(real: RealEngine): Promise<Record<string, string>> {
+  const { body } = await real.api('GET', '/containers/web-1/json');
+  const { Networks } = (body as { NetworkSettings: { Networks: Record<string, { NetworkID: string }> } })
+    .NetworkSettings;
+  const entries = Object.entries(Networks).map(([name, { NetworkID }]) => [name, NetworkID]);
+  return Object.fromEntries(entries.toSorted());
+}

@@ -15,6 +15,7 @@ import { refusal } from './failures.ts';
 import { negotiate, type Session } from './negotiation.ts';
 import { readPull } from './pull.ts';
 import { exactReference, parseReference, pullParts } from './references.ts';
+import { rejoin } from './rejoin.ts';
 import * as replies from './replies.ts';
 import { bodyOf, type Call, exchange } from './transport.ts';
 
@@ -92,9 +93,20 @@ class EngineClient implements Engine {
   }
 
   async start(id: string): Promise<void> {
-    await this.#post(`/containers/${encodeURIComponent(id)}/start`, {
-      accept: [304],
-      limit: this.#limits.slow,
+    const path = `/containers/${encodeURIComponent(id)}/start`;
+    const start = () => this.#post(path, { accept: [304], limit: this.#limits.slow });
+    await start().catch(async (error: unknown) => {
+      const isMissing = error instanceof EngineError && error.code === 'network-missing';
+      if (!isMissing || !(await this.#rejoin(id))) throw error;
+      await start();
+    });
+  }
+
+  #rejoin(id: string): Promise<boolean> {
+    return rejoin(id, {
+      find: (path) => this.#find(path),
+      networks: () => this.#networks(),
+      post: (path, body) => this.#post(path, { body, limit: this.#limits.slow }),
     });
   }
 
@@ -138,8 +150,11 @@ class EngineClient implements Engine {
   }
 
   async networks(): Promise<string[]> {
-    const list = replies.mapsOf(await this.#read('/networks'), 'GET /networks');
-    return list.map(({ Name }) => `${Name}`);
+    return (await this.#networks()).map(({ Name }) => `${Name}`);
+  }
+
+  async #networks(): Promise<replies.EngineReply[]> {
+    return replies.mapsOf(await this.#read('/networks'), 'GET /networks');
   }
 
   async createNetwork(name: string): Promise<void> {
@@ -156,8 +171,7 @@ class EngineClient implements Engine {
    * whoever looks, so that the same one is left; an engine keeps one that a container uses.
    */
   async #removeDoubles(name: string): Promise<void> {
-    const list = replies.mapsOf(await this.#read('/networks'), 'GET /networks');
-    const doubles = list
+    const doubles = (await this.#networks())
       .filter((network) => network['Name'] === name)
       .map((network) => ({ id: String(network['Id']), created: String(network['Created']) }))
       .toSorted((a, b) => (`${a.created} ${a.id}` < `${b.created} ${b.id}` ? -1 : 1));

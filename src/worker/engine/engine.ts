@@ -14,7 +14,10 @@ export interface Engine {
    * `network-missing` before it creates anything.
    */
   create(spec: ContainerSpec): Promise<string>;
-  /** Starts a container. One that runs already is a success. */
+  /**
+   * Starts a container. One that runs already is a success. One whose networks were removed while it was stopped joins
+   * those that have their names now.
+   */
   start(id: string): Promise<void>;
   /** Stops a container: SIGKILL after `grace` seconds. One that is stopped, or gone, is a success. */
   stop(id: string, grace: number): Promise<void>;

@@ -11,7 +11,9 @@ import {
   type Image,
 } from './engine.ts';
 
-type Reply = Readonly<Record<string, unknown>>;
+/** A map that an engine answered; nothing is known of its values. */
+export type EngineReply = Readonly<Record<string, unknown>>;
+type Reply = EngineReply;
 
 /** What Podman calls states for which Docker has other words. */
 const PODMAN_STATES: Readonly<Record<string, ContainerState>> = {

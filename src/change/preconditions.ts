@@ -23,7 +23,7 @@ export async function existenceError(
 
 /**
  * Resolves to the `moved-on` error of a write whose `If-Match` does not match the object in the store; null if it
- * matches or there is none. Callers report it only after all errors of the request itself (docs/api.md has the order).
+ * matches or there is none. Callers report it only after all errors of the request itself (docs/contract.md, 5.6).
  */
 export async function ifMatchError(
   { write, context }: WriteRequest,

@@ -45,7 +45,7 @@ async function settle({ reconciler, store, waitLimit }: WriterDependencies): Pro
 
 /**
  * Resolves to the error of the request itself, which is reported before a failure of the repository or the store
- * (docs/api.md has the order): the object does not exist, or a create names one that does, or the `If-Match` does not
+ * (docs/contract.md, 5.6): the object does not exist, or a create names one that does, or the `If-Match` does not
  * hold. Null if there is no such error, or the store cannot be read.
  */
 async function requestRefusal(

@@ -4,7 +4,6 @@ import { createLogger } from './logger.ts';
 import { EXIT, type ExitCode } from './process/exit.ts';
 import { endProcess, openOutput } from './process/output.ts';
 import { endByHangup, nextStopSignal } from './process/signals.ts';
-import { holdMemoryDown, tuneCollector } from './service/garbage-collector.ts';
 import { type Service, startService } from './service/service.ts';
 import { STOP_LIMITS } from './service/stop-clock.ts';
 import { keepShapeOfTicks } from './service/tick-shape.ts';
@@ -16,7 +15,6 @@ import { PRODUCT_VERSION } from './version.ts';
  * once.
  */
 async function serve(config: Config): Promise<ExitCode> {
-  tuneCollector();
   keepShapeOfTicks();
   const logger = await createLogger(config.LOG_LEVEL, process.stdout, SECRET_SETTINGS);
   const signalled = nextStopSignal();
@@ -41,7 +39,6 @@ async function serve(config: Config): Promise<ExitCode> {
     draw,
     stopping: stopping.signal,
   });
-  holdMemoryDown();
   await signalled;
   await service.close();
   logger.info('stopped');

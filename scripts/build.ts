@@ -15,8 +15,7 @@ import { fileURLToPath } from 'node:url';
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(PROJECT, 'dist');
 
-/** The programs, by name. The thread is beside the code that starts it, as in src/store/sqlite. */
-const ENTRY_POINTS = { main: 'src/main.ts', 'checkpoint-thread': 'src/store/sqlite/checkpoint-thread.js' };
+const ENTRY_POINTS = { main: 'src/main.ts' };
 
 /** The worker alone, in one file with all packages that it needs, for a device's image (examples/worker.Dockerfile). */
 const WORKER = { worker: 'src/worker/main.ts' };

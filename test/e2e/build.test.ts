@@ -67,7 +67,7 @@ describe('npm run build', () => {
     const damages = [
       () => edit('edited'),
       () => writeFile(join(folder, 'dist/main.js'), ''),
-      () => rm(join(folder, 'dist/checkpoint-thread.js')),
+      () => rm(join(folder, 'dist/worker.js')),
       () => writeFile(join(folder, 'dist/build.json'), '{'),
     ];
     for (const damage of damages) {

@@ -2,7 +2,7 @@ import { copyFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { messageOf } from '../../src/errors.ts';
 import { openWithoutLog } from '../../src/store/sqlite/connection.ts';
 import type { ApplyBatch } from '../../src/store/store.ts';
@@ -280,12 +280,10 @@ describe('a large log of SQLite', () => {
   /** Writes 18 MB. */
   const fillLog = () => Promise.all(Array.from({ length: 20 }, () => opened.store.insertReports(list, AT)));
 
-  it('is copied into the file, so that the next writes begin it anew', async () => {
+  it('is copied into the file as it grows, so that later writes begin it anew', async () => {
     await fillLog();
-    await vi.waitUntil(() => statSync(opened.path).size > 16_000_000, 60_000);
-    const { size } = statSync(`${opened.path}-wal`);
-    await opened.store.insertReports(list, AT);
-    expect(statSync(`${opened.path}-wal`).size).toBe(size);
+    expect(statSync(`${opened.path}-wal`).size).toBeLessThan(10_000_000);
+    expect(statSync(opened.path).size).toBeGreaterThan(8_000_000);
   });
 
   it('is in the file, whole, once the store is closed', async () => {

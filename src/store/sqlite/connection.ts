@@ -43,12 +43,12 @@ export function createFile(path: string): void {
   }
 }
 
-/** Opens the connection that makes all changes. It makes no checkpoints by itself: see `Checkpointer`. */
+/** Opens the connection that makes all changes. SQLite copies the log into the file whenever it has 1,000 pages. */
 export function openWriter(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   return closeOnFailure(db, () => {
     useWriteAheadLog(db);
-    db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 0');
+    db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     enlargeCache(db);
     return db;
   });

@@ -2,7 +2,6 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import { Checkpointer, startCheckpointThread } from './checkpointer.ts';
 import {
   closeOnFailure,
   createFile,
@@ -31,8 +30,6 @@ export interface SqliteStoreOptions {
 }
 
 const FLEET_BYTES = 16;
-/** Milliseconds. While reports stream in, a checkpoint is made every second or so. */
-const IDLE_TIME = 5000;
 
 /**
  * Opens the store, and migrates the file if an older version wrote it. Rejects as `invalid`, and leaves the file as it
@@ -61,21 +58,13 @@ function openFile(options: SqliteStoreOptions): SqliteStore {
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, Buffer.from(random(FLEET_BYTES)).toString('hex'));
-      const checkFiles = createFileCheck(path);
       return new SqliteStore({
         connections: { reader, writer },
         reads: prepareReads(reader, defaults),
         writes: prepareWrites(writer, defaults, random),
-        checkFiles,
+        checkFiles: createFileCheck(path),
         checkSpace: createSpaceCheck(path, writer),
         maxReportBytes,
-        checkpointer: new Checkpointer({
-          path,
-          writer,
-          checkFiles,
-          startThread: startCheckpointThread,
-          idleTime: IDLE_TIME,
-        }),
       });
     });
   });

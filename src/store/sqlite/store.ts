@@ -28,7 +28,6 @@ import type {
   StoredGroup,
   StoreState,
 } from '../store.ts';
-import type { Checkpointer } from './checkpointer.ts';
 import { type Connections, closeConnections, withSmallCache } from './connection.ts';
 import { storeError } from './errors.ts';
 import type { CheckFiles } from './open-files.ts';
@@ -53,7 +52,6 @@ export interface SqliteStoreParts {
   writes: Writes;
   checkFiles: CheckFiles;
   checkSpace: CheckSpace;
-  checkpointer: Checkpointer;
   /** The most bytes of all reports together. */
   maxReportBytes: number;
 }
@@ -69,7 +67,6 @@ export class SqliteStore implements Store {
   readonly #queue = new Queue();
   readonly #checkFiles: CheckFiles;
   readonly #checkSpace: CheckSpace;
-  readonly #checkpointer: Checkpointer;
   readonly #maxReportBytes: number;
   readonly #intake: ReportIntake;
   #isClosed = false;
@@ -80,7 +77,6 @@ export class SqliteStore implements Store {
     this.#writes = parts.writes;
     this.#checkFiles = parts.checkFiles;
     this.#checkSpace = parts.checkSpace;
-    this.#checkpointer = parts.checkpointer;
     this.#maxReportBytes = parts.maxReportBytes;
     this.#intake = new ReportIntake((take) => this.#writeReports(take));
   }
@@ -92,10 +88,7 @@ export class SqliteStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#intake.idle();
-    await this.#queue.run(async () => {
-      await this.#checkpointer.close();
-      closeConnections(this.#connections);
-    });
+    await this.#queue.run(async () => closeConnections(this.#connections));
   }
 
   /** Rejects as `unavailable` if the files are gone. Passes, probes and replies to devices call this first. */
@@ -235,12 +228,12 @@ export class SqliteStore implements Store {
 
   #write<T>(work: () => T, level?: Level): Promise<T> {
     const { writer } = this.#connections;
-    return this.#guard(() => this.#inTurn(() => inTransaction(writer, this.#counted(work), level)));
+    return this.#guard(() => this.#queue.run(() => inTransaction(writer, this.#counted(work), level)));
   }
 
   #writeAsync<T>(work: () => Promise<T>): Promise<T> {
     const { writer } = this.#connections;
-    return this.#guard(() => this.#inTurn(() => inAsyncTransaction(writer, this.#counted(work))));
+    return this.#guard(() => this.#queue.run(() => inAsyncTransaction(writer, this.#counted(work))));
   }
 
   /** Writes in a later turn of the event loop. While another thread syncs the log, the next lists gather. */
@@ -249,7 +242,7 @@ export class SqliteStore implements Store {
     const { writer } = this.#connections;
     const insert = this.#counted(() => this.#insertLists(take()));
     await withLogSynced(writer, () =>
-      this.#inTurn(() => setImmediate().then(() => inAsyncTransaction(writer, insert, 'NORMAL'))),
+      this.#queue.run(() => setImmediate().then(() => inAsyncTransaction(writer, insert, 'NORMAL'))),
     );
   }
 
@@ -276,18 +269,7 @@ export class SqliteStore implements Store {
   #writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
     if (changes < LARGE_CHANGE) return this.#writeAsync(work);
     const { writer } = this.#connections;
-    return this.#guard(() => this.#inTurn(() => inLargeTransaction(writer, this.#counted(work))));
-  }
-
-  /** Runs a transaction after all earlier ones, and then, if the log has become large, a checkpoint. */
-  #inTurn<T>(transaction: () => T | Promise<T>): Promise<T> {
-    return this.#queue.run(async () => {
-      try {
-        return await transaction();
-      } finally {
-        if (this.#checkpointer.isDue()) void this.#queue.run(() => this.#checkpointer.run());
-      }
-    });
+    return this.#guard(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work))));
   }
 
   /** Each transaction checks that the files are still in place, and is counted for `checkLog`. */

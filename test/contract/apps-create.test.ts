@@ -162,8 +162,8 @@ describe('docs/contract.md, 2.1, 2.5 and 5.4: create', () => {
   });
 
   it.each<[string, unknown]>([
-    ['starting_ports', repeated(400_000, 0)],
-    ['env_vars', Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [index.toString(36), 0]))],
+    ['starting_ports', repeated(20_000, 0)],
+    ['env_vars', Object.fromEntries(Array.from({ length: 15_000 }, (_, index) => [index.toString(36), 0]))],
   ])(
     'Wrong type or range: the reason lists the first twenty of very many bad entries: %s',
     async (field, value) => {
@@ -171,8 +171,8 @@ describe('docs/contract.md, 2.1, 2.5 and 5.4: create', () => {
       const reply = await refused(body);
       expect(Object.keys(reply.invalid_parameters)).toEqual([field]);
       const reason: string = reply.invalid_parameters[field];
-      const unchecked = Object.keys(value as object).length - 1000;
-      expect(reason).toMatch(new RegExp(`; and 980 more; ${unchecked} more were not checked$`));
+      const others = Object.keys(value as object).length - 20;
+      expect(reason).toMatch(new RegExp(`; and ${others} more$`));
       expect(reason.match(/ must be /g)).toHaveLength(20);
     },
   );
@@ -200,14 +200,14 @@ describe('docs/contract.md, 2.1, 2.5 and 5.4: create', () => {
   it('Wrong type or range: a bad entry far down a long field is reported with its key, beside other bad fields', async () => {
     const { invalid_parameters: reasons } = await refused({
       container_image: 'a',
-      starting_ports: [...repeated(25_000, 80), 0, ...repeated(999, 81)],
+      starting_ports: [...repeated(15_000, 80), 0, ...repeated(999, 81)],
       env_vars: {
         ...Object.fromEntries(Array.from({ length: 3000 }, (_, index) => [`N${index}`, ''])),
         'A=': '',
       },
       volumes: [1],
     });
-    expect(reasons['starting_ports']).toMatch(/^25000 must be a port .*"80"}$/);
+    expect(reasons['starting_ports']).toMatch(/^15000 must be a port .*"80"}$/);
     expect(reasons['env_vars']).toMatch(/^A= is not a valid variable name/);
     expect(reasons['volumes']).toBe('0 must be a string, not a number; write it in quotes');
   });
@@ -233,15 +233,22 @@ describe('docs/contract.md, 2.1, 2.5 and 5.4: create', () => {
   });
 
   it.each([
-    ['is otherwise valid', repeated(300_000, 80), 'the object would need a file of more than 262144 bytes'],
-    ['has a bad entry, which is reported', [0, ...repeated(300_000, 80)], undefined],
-  ])('400 for a body that is larger than a file may be, and %s', async (_, ports, error) => {
-    const body = { container_image: 'a', starting_ports: ports };
-    const reply = await refused(body);
-    expect(reply.error).toBe(error);
-    expect(Object.keys(reply.invalid_parameters ?? {})).toEqual(
-      error === undefined ? ['starting_ports'] : [],
-    );
+    ['a list', repeated(300_000, 80)],
+    ['lists in a list', repeated(100, repeated(1000, 80))],
+  ])(
+    'Wrong type or range: a field with more than 20,000 entries in %s is not checked any further',
+    async (_, ports) => {
+      const reply = await refused({ container_image: 'a', starting_ports: ports, volumes: [1] });
+      expect(reply.invalid_parameters).toEqual({
+        starting_ports: 'has more than 20000 entries',
+        volumes: REASON,
+      });
+    },
+  );
+
+  it('400 for a body that is larger than a file may be', async () => {
+    const body = { container_image: 'a', env_vars: { LONG: 'x'.repeat(300_000) } };
+    expect(await refused(body)).toEqual({ error: 'the object would need a file of more than 262144 bytes' });
   });
 
   it.each([

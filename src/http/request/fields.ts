@@ -1,15 +1,15 @@
 import type { FastifyRequest } from 'fastify';
 import type * as z from 'zod';
-import { fileTooLarge } from '../../change/refusals.ts';
 import { check, explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Fields, isMapValue } from '../../protocol/values.ts';
 import { bodyOf, type FieldError } from './body.ts';
-import { emptied, namesOf, shortenLongFields } from './long-fields.ts';
 import { inOneSentence, pathPrefix } from './reasons.ts';
 
 /** How many unknown fields are reported. */
 const MAX_UNKNOWN = 100;
+/** How many entries the value of a field has at most. A body has room for half a million, and each bad one takes long to explain. */
+const MAX_ENTRIES = 20_000;
 
 /** How a body is read: its schema, the fields that are ignored, and the required fields. */
 export interface BodyRule {
@@ -27,20 +27,43 @@ export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
   const unsafe = body.unsafe.filter(([field]) => !rule.ignored.includes(field));
   const known = Object.keys(rule.schema.shape);
-  const fields = emptied(relevantFields(body.fields, known, rule.ignored), namesOf(unsafe));
+  const fields = emptied(relevantFields(body.fields, known, rule.ignored), unsafe);
   if (rule.required === null && Object.keys(fields).length === 0) throw noFields(known);
-  const { shortened, errors, isTooLarge } = shortenLongFields(fields, body.bytes, rule.schema.shape);
-  const parsed = check(rule.schema, shortened);
+  const errors = tooLong(fields);
+  const parsed = check(rule.schema, emptied(fields, errors));
   if (!parsed.success || unsafe.length + errors.length > 0)
     throw badFields(parsed.error?.issues ?? [], known, [...errors, ...unsafe]);
-  if (isTooLarge) throw fileTooLarge();
   return parsed.data;
+}
+
+function tooLong(fields: Fields): FieldError[] {
+  return Object.keys(fields)
+    .filter((field) => countEntries(fields[field]) > MAX_ENTRIES)
+    .map((field) => [field, `has more than ${MAX_ENTRIES} entries`]);
+}
+
+/** Counts the entries of a list or map, and all that are nested in them. */
+function countEntries(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const entries: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return entries.reduce((sum: number, entry) => sum + 1 + countEntries(entry), 0);
+}
+
+/** Returns the fields, with empty lists and maps in place of the bad ones, whose values must not be checked any further. */
+function emptied(fields: Fields, errors: readonly FieldError[]): Fields {
+  const bad = new Set(errors.map(([field]) => field));
+  const empty = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value;
+    return Array.isArray(value) ? [] : {};
+  };
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, value]) => [field, bad.has(field) ? empty(value) : value]),
+  );
 }
 
 /** The fields of a body, before they are checked. */
 interface GivenFields {
   fields: Fields;
-  bytes: number;
   unsafe: readonly FieldError[];
 }
 
@@ -53,7 +76,7 @@ function wholeFields(request: FastifyRequest, required: readonly string[]): Give
 
 function partialFields(request: FastifyRequest): GivenFields {
   const body = bodyOf(request);
-  if (body.state === 'absent') return { fields: {}, bytes: 0, unsafe: [] };
+  if (body.state === 'absent') return { fields: {}, unsafe: [] };
   if (body.state === 'malformed') throw notJson(body.why);
   if (isMapValue(body.value)) return { ...body, fields: body.value };
   throw new HoldfastError('invalid', 'the body must be a JSON object');

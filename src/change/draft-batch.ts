@@ -32,7 +32,7 @@ export async function draftAll(
   dependencies: WriterDependencies,
 ): Promise<DraftOutcome[]> {
   const outcomes: DraftOutcome[] = [];
-  const desired = dependencies.reconciler.passes.desired.trial();
+  const desired = dependencies.reconciler.passes.desired.copy();
   for (let start = 0; start < requests.length; start += PORTION) {
     const portion = requests.slice(start, start + PORTION);
     const gathered = await Promise.all(

@@ -34,8 +34,8 @@ export interface DraftRules {
  * null if the files already have the content. Throws a HoldfastError (kinds as in `Writer.write`) if the write cannot
  * be carried out.
  *
- * Works in pieces, for callers that let other work run in between: thousands of groups can list an app. Leaves the view
- * unchanged; if something else changes it meanwhile, the draft is void.
+ * Works in pieces, for callers that let other work run in between: thousands of groups can list an app. The view must be
+ * the caller's own: it has the edits while the result is planned, and is unchanged in the end.
  */
 export function* drafting(
   write: Write,
@@ -52,17 +52,24 @@ export function* drafting(
     if (write.op === 'delete') refuseRetained(write, view);
     return null;
   }
-  const edited = { ...view, desired: view.desired.trial() };
-  const { changes, touched } = yield* applyEdits(edits, edited);
-  // Its file may be gone already.
-  touched.add(keyOf(write.kind, write.name));
-  const plan = yield* planning(touched, edited.desired, edited.applied);
-  refuseProblems(plan, touched, edited);
-  if (rules.strict) refuseRemaining(write, problemsBefore, yield* fleetErrors(edited, touched));
-  const trailers = edited.desired.isEmpty ? [ALLOW_EMPTY] : [];
-  const message = yield* commitMessage(write, context, plan, trailers);
-  const author = { name: context.user, email: context.email };
-  return { commit: { edits, message, author, at: rules.at }, changes };
+  const before = edits.map(({ path }) => ({ path, file: view.desired.file(path) ?? null }));
+  try {
+    const { changes, touched } = yield* applyEdits(edits, view);
+    // Its file may be gone already.
+    touched.add(keyOf(write.kind, write.name));
+    const plan = yield* planning(touched, view.desired, view.applied);
+    refuseProblems(plan, touched, view);
+    if (rules.strict) refuseRemaining(write, problemsBefore, yield* fleetErrors(view, touched));
+    const trailers = view.desired.isEmpty ? [ALLOW_EMPTY] : [];
+    const message = yield* commitMessage(write, context, plan, trailers);
+    const author = { name: context.user, email: context.email };
+    return { commit: { edits, message, author, at: rules.at }, changes };
+  } finally {
+    for (const change of before) {
+      view.desired.apply([change]);
+      yield;
+    }
+  }
 }
 
 /**

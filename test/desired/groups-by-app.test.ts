@@ -34,15 +34,14 @@ describe('GroupsByApp', () => {
     );
   });
 
-  it('removes many groups of one app from a layer in linear time', () => {
+  it('removes many groups of one app from a copy, and leaves the original as it is', () => {
     const names = Array.from({ length: 100_000 }, (_, index) => `group-${index}`);
     const groups = new GroupsByApp();
     for (const group of names) groups.add('web', group);
-    const layer = new GroupsByApp(groups);
-    // In quadratic time, this would take minutes, more than the limit of this test.
-    for (const group of names) layer.remove('web', group);
-    expect([[...layer.of('web')].length, [...groups.of('web')].length]).toEqual([0, names.length]);
-    layer.add('web', 'late');
-    expect([...layer.of('web')]).toEqual(['late']);
-  }, 60_000);
+    const copy = groups.copy();
+    for (const group of names) copy.remove('web', group);
+    expect([[...copy.of('web')].length, [...groups.of('web')].length]).toEqual([0, names.length]);
+    copy.add('web', 'late');
+    expect([...copy.of('web')]).toEqual(['late']);
+  });
 });

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { PUBLISHING_REF } from '../../src/source/git/write/commit-writer.ts';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
@@ -165,6 +166,8 @@ it('a manager that gets a second signal during its stop ends at once with 3, and
   await startHanging(fleet, HANGS_PUSHES, write(manager));
   manager.process.child.kill('SIGTERM');
   await manager.process.waitFor(/"msg":"stopping"/);
+  // Within a second, two signals count as one.
+  await sleep(1200);
   manager.process.child.kill('SIGINT');
   expect(await manager.process.ended).toBe(3);
   await expectNoSsh(fleet);

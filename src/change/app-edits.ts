@@ -1,4 +1,4 @@
-import type { AppChange, AppFields } from '../protocol/app.ts';
+import type { AppBody, AppChange } from '../protocol/app.ts';
 import type { FileEdit } from '../source/source.ts';
 import { targetFields, type WriteMode } from './fields.ts';
 import { type Editing, editFile, newFile, removeFiles } from './file-edits.ts';
@@ -16,13 +16,13 @@ export function* appEdits(write: AppWrite, view: WriteView): Editing {
     : yield* changeApp(write.name, write.fields, view);
 }
 
-function createApp(name: string, fields: AppFields, view: WriteView): FileEdit[] {
+function createApp(name: string, fields: AppBody, view: WriteView): FileEdit[] {
   if (view.applied.has('app', name)) throw presentError('app', name);
   if (view.desired.pathsOf('app', name).length > 0) throw blockedBy(name, view);
   return [newAppFile(name, fields, view)];
 }
 
-function newAppFile(name: string, fields: AppFields, view: WriteView): FileEdit {
+function newAppFile(name: string, fields: AppBody, view: WriteView): FileEdit {
   return newFile('app', name, targetFields({}, fields, view.defaults, 'replace'));
 }
 
@@ -36,7 +36,7 @@ function changeApp(name: string, fields: AppChange, view: WriteView): Editing {
  * A full update has every field, so it also repairs an invalid file, a name that several files claim, and a missing
  * file.
  */
-function* replaceApp(name: string, fields: AppFields, view: WriteView): Editing {
+function* replaceApp(name: string, fields: AppBody, view: WriteView): Editing {
   const [path, ...duplicates] = view.desired.pathsOf('app', name);
   if (path === undefined) return [newAppFile(name, fields, view)];
   return [...(yield* editApp(path, fields, view, 'replace')), ...removeFiles(duplicates)];

@@ -1,4 +1,4 @@
-import type { App, AppChange, AppDefaults } from '../protocol/app.ts';
+import { type AppChange, type AppDefaults, isDefault } from '../protocol/app.ts';
 import { type Fields, sameValue } from '../protocol/values.ts';
 
 /**
@@ -18,23 +18,29 @@ export function targetFields(
   mode: WriteMode,
 ): Fields {
   const target: Record<string, unknown> = {};
+  const isLikeNone = (field: string, value: unknown): boolean => isDefault(field, value, defaults);
   for (const [field, value] of Object.entries(file)) {
-    const kept = keptValue(value, (requested as Fields)[field], defaultOf(field, defaults), mode);
+    const kept = keptValue(value, (requested as Fields)[field], mode, (candidate) =>
+      isLikeNone(field, candidate),
+    );
     if (kept !== undefined) target[field] = kept;
   }
   for (const [field, value] of Object.entries(requested)) {
-    const isNew = !(field in file) && !sameValue(value, defaultOf(field, defaults));
+    const isNew = !(field in file) && value !== null && !isLikeNone(field, value);
     if (isNew) target[field] = value;
   }
   return target;
 }
 
-/** Returns the new value of a field that the file has; undefined removes the field. */
-function keptValue(value: unknown, requested: unknown, fallback: unknown, mode: WriteMode): unknown {
-  if (requested !== undefined) return sameValue(value, requested) ? value : requested;
-  return mode === 'replace' && !sameValue(value, fallback) ? undefined : value;
-}
-
-function defaultOf(field: string, defaults: AppDefaults): unknown {
-  return (defaults as Partial<App>)[field as keyof App];
+/** Returns the new value of a field that the file has; undefined removes the field, as a request for null does. */
+function keptValue(
+  value: unknown,
+  requested: unknown,
+  mode: WriteMode,
+  isLikeNone: (value: unknown) => boolean,
+): unknown {
+  if (requested === undefined) return mode === 'change' || isLikeNone(value) ? value : undefined;
+  if (requested === null) return isLikeNone(value) ? value : undefined;
+  const isSame = sameValue(value, requested) || (isLikeNone(value) && isLikeNone(requested));
+  return isSame ? value : requested;
 }

@@ -1,5 +1,5 @@
 import type { Faults } from '../faults.ts';
-import type { AppChange, AppDefaults, AppFields } from '../protocol/app.ts';
+import type { AppBody, AppChange, AppDefaults } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Publisher, Reader } from '../source/source.ts';
@@ -7,9 +7,9 @@ import type { AtRevision, ObjectReads, Reachable, StoredApp, StoredGroup } from 
 
 /** A requested change of one app. Its fields have been checked against the schemas. */
 export type AppWrite = { kind: 'app'; name: string } & (
-  | { op: 'create'; fields: AppFields }
+  | { op: 'create'; fields: AppBody }
   /** Sets all fields; those that are left out are reset to their defaults. */
-  | { op: 'replace'; fields: AppFields }
+  | { op: 'replace'; fields: AppBody }
   /** Sets some fields; the others keep their values. */
   | { op: 'change'; fields: AppChange }
   | { op: 'delete' }

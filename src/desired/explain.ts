@@ -34,6 +34,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   ports: 'starting_ports',
   env: 'env_vars',
   environment: 'env_vars',
+  mem_limit: 'memory',
 };
 
 /**

@@ -67,6 +67,17 @@ const COLLECTIONS = [
   'networks',
   'devices',
   'apps',
+  'command',
+  'entrypoint',
+  'labels',
+  'healthcheck',
+  'tmpfs',
+  'cap_add',
+  'cap_drop',
+  'security_opt',
+  'ulimits',
+  'extra_hosts',
+  'logging',
 ];
 
 /**

@@ -57,7 +57,7 @@ function summaries(step: Step): string[] {
 
 /** Returns the names of the top-level fields in which two contents of one kind differ, in the order of `after`. */
 export function changedFields(before: Content, after: Content): string[] {
-  const fields = Object.keys(after) as (keyof Content)[];
+  const fields = [...new Set([...Object.keys(after), ...Object.keys(before)])] as (keyof Content)[];
   return fields.filter((field) => !sameValue(before[field], after[field]));
 }
 

@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import { ImageReference } from './image.ts';
 import { Mount } from './mount.ts';
+import { isLikeAbsent, type OptionalField, optionalFields } from './optional-fields.ts';
 import { Port } from './ports.ts';
 import { FreeText, NUL, Text } from './text.ts';
+import { sameValue } from './values.ts';
 
 const PART = `[^:${NUL}]+`;
 const DEVICE = new RegExp(`^${PART}:${PART}(:[rwm]{1,3})?$`);
@@ -83,23 +85,50 @@ const shape = {
   }),
 };
 
-/** An app with all fields, defaults filled in, as devices get it, but without name and ids. */
-export const App = z.object(shape);
+const optional = z.object(optionalFields).partial().shape;
+
+/**
+ * An app with its fields, defaults filled in, as devices get it, but without name and ids. Optional fields are absent if
+ * they say what would be without them.
+ */
+export const App = z.object({ ...shape, ...optional });
 export type App = z.infer<typeof App>;
 
-/** Some of the fields of an app: the body of a partial update. */
-export const AppChange = z.strictObject(shape).partial();
-export type AppChange = z.infer<typeof AppChange>;
-
-/** The fields of an app's file, and the body of a create or full update: only `container_image` is required. */
-export const AppFields = AppChange.required({ container_image: true });
+/** The fields of an app's file: only `container_image` is required. */
+export const AppFields = z
+  .strictObject({ ...shape, ...optional })
+  .partial()
+  .required({ container_image: true });
 export type AppFields = z.infer<typeof AppFields>;
 
-/** The values of fields that a file or a body leaves out. */
-export type AppDefaults = Omit<App, 'container_image'>;
+/** In a body, null is an optional field that is to be absent. */
+const removable = Object.fromEntries(
+  Object.entries(optional).map(([field, schema]) => [field, schema.unwrap().nullable().optional()]),
+) as { [F in OptionalField]: z.ZodOptional<z.ZodNullable<(typeof optionalFields)[F]>> };
+
+/** Some of the fields of an app: the body of a partial update. */
+export const AppChange = z.strictObject({ ...shape, ...removable }).partial();
+export type AppChange = z.infer<typeof AppChange>;
+
+/** The body of a create or full update: only `container_image` is required. */
+export const AppBody = AppChange.required({ container_image: true });
+export type AppBody = z.infer<typeof AppBody>;
+
+/** The values of fields that a file or a body leaves out. Optional fields have none. */
+export type AppDefaults = Omit<App, 'container_image' | OptionalField>;
 
 /** Names of an app's fields, in the order in which they are shown. */
-export const APP_FIELDS = Object.keys(shape) as (keyof App)[];
+export const APP_FIELDS = Object.keys(App.shape) as (keyof App)[];
+
+function isOptionalField(field: string): field is OptionalField {
+  return Object.hasOwn(optionalFields, field);
+}
+
+/** Whether a value of a field says what would be without it. */
+export function isDefault(field: string, value: unknown, defaults: AppDefaults): boolean {
+  if (isOptionalField(field)) return isLikeAbsent(field, value);
+  return sameValue(value, (defaults as Readonly<Record<string, unknown>>)[field]);
+}
 
 /** Returns the defaults of an app's fields (docs/desired-state.md). `networks` comes from the setting DEFAULT_NETWORKS. */
 export function appDefaults(networks: readonly string[]): AppDefaults {

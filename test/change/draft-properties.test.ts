@@ -10,7 +10,7 @@ import { DesiredState } from '../../src/desired/state.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
-import type { AppChange, AppFields } from '../../src/protocol/app.ts';
+import { type AppChange, AppFields } from '../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../src/protocol/device-group.ts';
 import { anyCommit, changesOf, DEFAULTS, type Files } from '../support/fleet.ts';
 
@@ -23,11 +23,14 @@ const allFields = fc.constantFrom<AppFields>(
   { container_image: 'i:1' },
   { container_image: 'i:2', running: false },
   { container_image: 'i:3', env_vars: { A: 'b' } },
+  { container_image: 'i:3', memory: '64m', restart: 'no' },
 );
 const someFields = fc.constantFrom<AppChange>(
   { container_image: 'i:1' },
   { running: true },
   { env_vars: {} },
+  { memory: null, restart: 'always' },
+  { command: ['run'], labels: {} },
 );
 const members = fc.shuffledSubarray(['a', 'b', 'c', 'unknown']).map((apps): DeviceGroup => ({ apps }));
 
@@ -111,8 +114,9 @@ class Fleet {
 function promised(write: Write, before: Content | undefined): Content | undefined {
   if (write.op === 'delete') return undefined;
   if (write.kind === 'device_group') return write.fields;
-  if (write.op === 'change') return { ...before, ...write.fields } as Content;
-  return completeApp(write.fields, DEFAULTS);
+  const fields = write.op === 'change' ? { ...before, ...write.fields } : write.fields;
+  const isSet = ([, value]: [string, unknown]): boolean => value !== null;
+  return completeApp(AppFields.parse(Object.fromEntries(Object.entries(fields).filter(isSet))), DEFAULTS);
 }
 
 /** Applies the commit of a draft. Returns false if, with STRICT, it repairs one of several files: then it is refused. */

@@ -4,6 +4,7 @@ import { targetFields, type WriteMode } from '../../src/change/fields.ts';
 import { completeApp } from '../../src/desired/app.ts';
 import { type AppChange, AppFields } from '../../src/protocol/app.ts';
 import { DEFAULTS } from '../support/fleet.ts';
+import { fewOptionalFields } from '../support/optional-fields.ts';
 
 const IMAGE = { container_image: 'web:1' };
 
@@ -52,6 +53,49 @@ describe('targetFields', () => {
       'change',
       { ...IMAGE, networks: ['bridge'] },
     ],
+    [
+      'removes an optional field for which a change says null',
+      { ...IMAGE, memory: '64m' },
+      { memory: null },
+      'change',
+      IMAGE,
+    ],
+    [
+      'removes an optional field for which a full update says null',
+      { ...IMAGE, memory: '64m' },
+      { ...IMAGE, memory: null },
+      'replace',
+      IMAGE,
+    ],
+    ['writes no null into a new file', {}, { ...IMAGE, memory: null }, 'replace', IMAGE],
+    [
+      'keeps an optional field that says what null says',
+      { ...IMAGE, restart: 'always' },
+      { restart: null },
+      'change',
+      { ...IMAGE, restart: 'always' },
+    ],
+    [
+      'keeps restart: always where a change says unless-stopped, which is the same',
+      { ...IMAGE, restart: 'always' },
+      { restart: 'unless-stopped' },
+      'change',
+      { ...IMAGE, restart: 'always' },
+    ],
+    [
+      'writes the default of an optional field that the file has',
+      { ...IMAGE, restart: 'no' },
+      { restart: 'always' },
+      'change',
+      { ...IMAGE, restart: 'always' },
+    ],
+    [
+      'removes an invalid null from a file at a full update',
+      { ...IMAGE, read_only: null, labels: [] },
+      IMAGE,
+      'replace',
+      IMAGE,
+    ],
   ])('%s', (_, file, requested, mode, target) => {
     expect(targetFields({ ...file }, requested, DEFAULTS, mode)).toEqual(target);
   });
@@ -66,6 +110,7 @@ describe('targetFields', () => {
       env_vars: some(fc.constantFrom({}, { A: '1' }, { B: '2', A: '1' })),
       containers_per: some(fc.constantFrom({ server: 1 }, { cpu: 2 })),
     })
+    .chain((record) => fewOptionalFields.map((optional) => ({ ...record, ...optional })))
     .map((record) =>
       AppFields.parse(Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))),
     );

@@ -27,6 +27,7 @@ it('changedFields returns the names of the fields that differ, in the order in w
   const after = appOf({ env_vars: { B: '2', A: '1' }, running: false, container_image: 'web:2' });
   expect(changedFields(before, after)).toEqual(['container_image', 'running']);
   expect(changedFields(before, before)).toEqual([]);
+  expect(changedFields(appOf({ memory: '64m' }), appOf({ init: true }))).toEqual(['init', 'memory']);
   expect(changedFields({ apps: ['a', 'b'] }, { apps: ['b', 'a'] })).toEqual(['apps']);
 });
 

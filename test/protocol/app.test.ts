@@ -187,8 +187,8 @@ describe('reading an app', () => {
     ['privileged: 1', ['2:1 field-invalid privileged must be true or false, not a number']],
     ['rolling_restart: []', ['2:1 field-invalid rolling_restart must be true or false, not a list']],
     [
-      'command: x',
-      [`2:1 field-unknown command is not a known field; known fields are ${APP_FIELDS.join(', ')}`],
+      'hostname: x',
+      [`2:1 field-unknown hostname is not a known field; known fields are ${APP_FIELDS.join(', ')}`],
     ],
   ])('refuses %s', (lines, problems) => {
     expect(problemsOf(`container_image: web:1\n${lines}`)).toEqual(problems);

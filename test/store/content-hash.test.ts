@@ -4,8 +4,10 @@ import { completeApp } from '../../src/desired/app.ts';
 import type { Content } from '../../src/desired/content.ts';
 import { type App, type AppFields, appDefaults } from '../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../src/protocol/device-group.ts';
+import type { OptionalField } from '../../src/protocol/optional-fields.ts';
 import { sameValue } from '../../src/protocol/values.ts';
 import { contentHash } from '../../src/store/content-hash.ts';
+import { fewOptionalFields, LIKE_ABSENT, OPTIONAL_SAMPLES } from '../support/optional-fields.ts';
 
 const DEFAULTS = appDefaults(['nebula', 'bridge']);
 
@@ -29,9 +31,10 @@ const anyApp: fc.Arbitrary<App> = fc
       devices: fc.array(word, { maxLength: 2 }),
       privileged: fc.boolean(),
       rolling_restart: fc.boolean(),
-    } satisfies Record<keyof App, fc.Arbitrary<unknown>>,
+    } satisfies Record<Exclude<keyof App, OptionalField>, fc.Arbitrary<unknown>>,
     { requiredKeys: ['container_image'] },
   )
+  .chain((fields) => fewOptionalFields.map((optional) => ({ ...fields, ...optional })))
   .map((fields) => app(fields as unknown as Partial<App>));
 const anyGroup: fc.Arbitrary<DeviceGroup> = fc.record({ apps: fc.array(word, { maxLength: 3 }) });
 
@@ -99,6 +102,18 @@ describe('contentHash', () => {
         expect(contentHash('app', older as App)).toBe(contentHash('app', one));
       }),
     );
+  });
+
+  it.each(LIKE_ABSENT)('is that of an app without %s if it is %j', (field, value) => {
+    expect(contentHash('app', app({ [field]: value }))).toBe(contentHash('app', app()));
+  });
+
+  it('depends on each value of each optional field', () => {
+    const contents = Object.entries(OPTIONAL_SAMPLES).flatMap(([field, values]) =>
+      values.map((value) => app({ [field]: value })),
+    );
+    const hashes = new Set([app(), ...contents].map((content) => contentHash('app', content)));
+    expect(hashes.size).toBe(contents.length + 1);
   });
 
   it('differs between an app and a group with the same fields', () => {

@@ -1,5 +1,5 @@
 import { ASSIGNED_FIELDS } from '../../desired/fields.ts';
-import { AppChange, AppFields } from '../../protocol/app.ts';
+import { AppBody, AppChange } from '../../protocol/app.ts';
 import { AppRecord } from '../../protocol/info.ts';
 import { objectRoutes } from './objects.ts';
 
@@ -20,7 +20,7 @@ export const appRoutes = objectRoutes({
     change: 'Change some fields; omitted fields keep their values',
   },
   record: AppRecord,
-  whole: { schema: AppFields, ignored, required: ['container_image'] },
+  whole: { schema: AppBody, ignored, required: ['container_image'] },
   partial: { schema: AppChange, ignored, required: null },
   partialOp: 'change',
   names: (store) => store.appNames(),

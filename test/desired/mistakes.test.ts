@@ -47,8 +47,8 @@ describe('a mistake in an app is reported with its position and a correction', (
     ['environment, as Docker Compose calls it', 'environment: {}', '2:1 environment is called env_vars here'],
     [
       'a name that resembles no field',
-      'restart: always',
-      `2:1 restart is not a known field; known fields are ${APP_FIELDS.join(', ')}`,
+      'hostname: always',
+      `2:1 hostname is not a known field; known fields are ${APP_FIELDS.join(', ')}`,
     ],
     [
       'a word that resembles a field by chance',

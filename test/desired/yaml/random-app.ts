@@ -1,5 +1,6 @@
 /** Random apps, and random changes of them. */
 import * as fc from 'fast-check';
+import { OPTIONAL_SAMPLES } from '../../support/optional-fields.ts';
 import { type Dice, dice } from './random-yaml.ts';
 
 export type Fields = Record<string, unknown>;
@@ -76,6 +77,12 @@ export const fields: fc.Arbitrary<Fields> = fc
       running: fc.boolean(),
       volumes: list(fc.constantFrom('/a:/b', '/c:/d:ro', 'x:/y', '/e f:/g')),
       networks: list(fc.oneof(fc.constantFrom('fleet', 'edge', 'on'), anyText)),
+      labels: fc.dictionary(anyKey, anyText, { maxKeys: 3 }),
+      command: list(anyText),
+      healthcheck: fc.constantFrom<unknown>(...OPTIONAL_SAMPLES.healthcheck),
+      ulimits: fc.constantFrom<unknown>(...OPTIONAL_SAMPLES.ulimits),
+      logging: fc.constantFrom<unknown>(...OPTIONAL_SAMPLES.logging),
+      restart: fc.constantFrom('no', 'on-failure:3', 'always'),
       apps: anything,
       'any key': anything,
     },

@@ -50,6 +50,7 @@ export const TROUBLE_CODES = [
   'not-allowed',
   'invalid-app',
   'unknown-fields',
+  'waits-for-restart',
   'foreign-containers',
   'group-gone',
   'state-not-saved',
@@ -78,7 +79,10 @@ const ReportedApp = z
     running_id: z.int().nullable().meta({ description: 'The app_id that what runs was made for.' }),
     state: z.enum(APP_STATES),
     wanted: z.int().min(0).meta({ description: 'How many containers there should be.' }),
-    running: z.int().min(0).meta({ description: 'How many containers run.' }),
+    running: z
+      .int()
+      .min(0)
+      .meta({ description: 'How many containers run, or have ended well where the app lets them.' }),
     image: z.string().nullable().meta({ description: 'The reference of what runs.' }),
     digest: z.string().nullable().meta({ description: 'The digest of what runs, if the registry gave one.' }),
     error: Trouble.nullable(),

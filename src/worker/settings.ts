@@ -110,7 +110,11 @@ export const WORKER_SETTINGS = {
     'percent of the disk from which unused images that this worker pulled are removed, and nothing is pulled',
   ),
   MAX_CONTAINERS: setting(wholeNumber(1, 10_000), 100, 'greatest number of containers of one app'),
-  ALLOW_PRIVILEGED: setting(Flag, true, 'false refuses privileged apps'),
+  ALLOW_PRIVILEGED: setting(
+    Flag,
+    true,
+    'false refuses privileged apps, and fields that are as strong as that',
+  ),
   ALLOW_MOUNTS: optional(
     Folders,
     'folders of this device that apps may mount, separated by commas, or none; if unset, all. Named volumes are always allowed',

@@ -44,6 +44,7 @@ const WARNINGS: ReadonlySet<TroubleCode> = new Set<TroubleCode>([
   'stale-image',
   'state-not-saved',
   'unknown-fields',
+  'waits-for-restart',
 ]);
 /** The device does not hear from its manager, and goes on as it was told last. */
 const CUT_OFF: ReadonlySet<TroubleCode> = new Set<TroubleCode>(['bad-reply', 'manager-unavailable']);

@@ -90,6 +90,7 @@ describe('the client of a real Docker', () => {
       exitCode: null,
       error: '',
       healthLimit: 10,
+      stopTimeout: null,
       isOutOfMemory: false,
     });
     expect(await run(id, 'sh', '-c', '/bin/busybox echo $COLOUR')).toBe('a=b');

@@ -53,7 +53,7 @@ export const LIKE_ABSENT: readonly (readonly [OptionalField, unknown])[] = [
 ];
 
 /** Some optional fields, of which some are like absent ones. */
-export const anyOptionalFields: fc.Arbitrary<Partial<AppFields>> = fc
+const anyOptionalFields: fc.Arbitrary<Partial<AppFields>> = fc
   .record(
     Object.fromEntries(
       OPTIONAL_FIELDS.map((field) => [

@@ -24,16 +24,22 @@ const shape = {
       error: TEST_RULE,
     })
     .meta({ description: 'A command that ends with 0 if the container is well; ["NONE"] for no check.' }),
-  interval: Seconds.optional().meta({ description: 'Seconds between two checks; 30 if absent.' }),
-  timeout: Seconds.optional().meta({ description: 'Seconds that a check may take; 30 if absent.' }),
+  interval: Seconds.optional().meta({
+    description: "Seconds between two checks; if absent, those of the image's check, or 30.",
+  }),
+  timeout: Seconds.optional().meta({
+    description: "Seconds that a check may take; if absent, those of the image's check, or 30.",
+  }),
   retries: z
     .int({ error: 'must be a whole number of 1 or more' })
     .min(1, 'must be 1 or more')
     .max(1000, 'must be 1000 or less')
     .optional()
-    .meta({ description: 'Failures in a row after which the container is unhealthy; 3 if absent.' }),
+    .meta({
+      description: "Failures in a row until it is unhealthy; if absent, those of the image's check, or 3.",
+    }),
   start_period: Seconds.optional().meta({
-    description: 'Seconds from the start during which failures do not count; none if absent.',
+    description: 'Seconds from the start in which failures do not count.',
   }),
 };
 

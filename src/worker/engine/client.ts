@@ -27,6 +27,9 @@ export interface EngineOptions {
   limits?: EngineLimits;
 }
 
+/** What Podman says where a container was created without a time to stop, in seconds. */
+const PODMAN_STOP_TIMEOUT = 10;
+
 /** Statuses that are no failure but facts, by the method that meets them. */
 const DONE_OR_GONE = [304, 404];
 
@@ -72,7 +75,11 @@ class EngineClient implements Engine {
 
   async inspect(id: string): Promise<ContainerDetails | null> {
     const reply = await this.#find(`/containers/${encodeURIComponent(id)}/json`);
-    return reply === null ? null : replies.detailsOf(reply);
+    if (reply === null) return null;
+    const details = replies.detailsOf(reply);
+    const { product } = await this.#negotiated();
+    const isUnset = product === 'podman' && details.stopTimeout === PODMAN_STOP_TIMEOUT;
+    return isUnset ? { ...details, stopTimeout: null } : details;
   }
 
   async create(spec: ContainerSpec): Promise<string> {

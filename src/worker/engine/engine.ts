@@ -116,6 +116,8 @@ export interface ContainerDetails {
   error: string;
   /** Seconds after which its health check must have succeeded, by its own settings; null without a health check. */
   healthLimit: number | null;
+  /** Seconds that it has to stop, if it was created with such a time. */
+  stopTimeout: number | null;
   /** Whether the engine ended it for want of memory. */
   isOutOfMemory: boolean;
 }

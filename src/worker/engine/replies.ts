@@ -87,6 +87,7 @@ export function containerOf(reply: Reply): ContainerSummary {
 
 export function detailsOf(reply: Reply): ContainerDetails {
   const state = map(reply['State']);
+  const config = map(reply['Config']);
   const status = stateOf(text(state['Status']));
   const exitCode = number(state['ExitCode']);
   const hasEnded = status !== 'running' && status !== 'paused' && !(status === 'created' && exitCode === 0);
@@ -94,7 +95,8 @@ export function detailsOf(reply: Reply): ContainerDetails {
     restarts: number(reply['RestartCount']),
     exitCode: hasEnded ? exitCode : null,
     error: text(state['Error']),
-    healthLimit: healthLimitOf(map(map(reply['Config'])['Healthcheck'])),
+    healthLimit: healthLimitOf(map(config['Healthcheck'])),
+    stopTimeout: number(config['StopTimeout']) || null,
     isOutOfMemory: state['OOMKilled'] === true,
   };
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
-import { AppRecord, InfoRecord } from '../../protocol/info.ts';
+import { AppRecord, InfoRecord, readAppRecord } from '../../protocol/info.ts';
 import { Name } from '../../protocol/name.ts';
 import type { Reply } from './http-request.ts';
 
@@ -104,7 +104,6 @@ function listProblem({ apps_list: names, apps }: InfoHead): string | null {
 
 function unknownFields(head: InfoHead): string[] {
   const names = new Set(Object.keys(head).filter((name) => !Object.hasOwn(InfoRecord.shape, name)));
-  for (const app of head.apps)
-    for (const name of Object.keys(app)) if (!Object.hasOwn(AppRecord.shape, name)) names.add(`apps.${name}`);
+  for (const app of head.apps) for (const name of readAppRecord(app).unknown) names.add(`apps.${name}`);
   return [...names];
 }

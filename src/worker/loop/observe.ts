@@ -81,11 +81,12 @@ async function describe(
   const isFresh = known !== undefined && known.key === key && !isChanging(labelled.app);
   const details = isFresh ? known.details : await engine.inspect(id);
   if (details !== null) inspected.set(id, { key, details });
-  const { restarts = 0, exitCode = null, healthLimit = null } = details ?? {};
+  const { restarts = 0, exitCode = null, healthLimit = null, stopTimeout = null } = details ?? {};
   const expected = ROLES.map((role) => containerName(prefix, labelled.app, labelled.slot, role));
   const isStray = !expected.includes(name) && labelled.source !== '';
   const role = roleOf(name);
-  const figures = { id, name, image, imageId, state, health, ports, restarts, exitCode, healthLimit };
+  const seen = { id, name, image, imageId, state, health, ports };
+  const figures = { ...seen, restarts, exitCode, healthLimit, stopTimeout };
   return { ...labelled, ...figures, role, isStray };
 }
 

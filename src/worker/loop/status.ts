@@ -1,4 +1,7 @@
+import type { AppRecord } from '../../protocol/info.ts';
 import type { ReportedApp, Trouble } from '../../protocol/report.ts';
+import { fieldsUnknownTo } from '../plan/content.ts';
+import { hasEndedWell } from '../plan/endings.ts';
 import type { Memory } from '../plan/memory.ts';
 import type { Actual, Container, Wanted, WantedApp } from '../plan/model.ts';
 import type { Phase, Session } from '../plan/session.ts';
@@ -17,13 +20,13 @@ export interface AppsInput {
 
 /** Returns what each app is doing: those of the group in its order, then those that are kept although they left. */
 export function reportedApps(input: AppsInput): ReportedApp[] {
-  const { wanted, session, memory, actual } = input;
+  const { wanted, session, actual } = input;
   const listed = wanted?.apps ?? [];
   const others = Object.keys(session.phases).filter((name) => !listed.some((app) => app.name === name));
   return [...listed, ...others.map((name) => ({ name }))].map((app) => {
     const containers = actual?.containers.filter((container) => container.app === app.name) ?? [];
     const phase = session.phases[app.name];
-    return reportedApp(app, containers, phase, memory.apps[app.name]?.good?.id ?? null, input);
+    return reportedApp(app, containers, phase, input);
   });
 }
 
@@ -31,10 +34,13 @@ function reportedApp(
   app: WantedApp | { name: string },
   containers: readonly Container[],
   phase: Phase | undefined,
-  goodId: number | null,
   input: AppsInput,
 ): ReportedApp {
-  const running = containers.filter(({ state, role }) => state === 'running' && role === 'current');
+  const record = recordOf(app, input);
+  const ended = { record, stopped: input.memory.apps[app.name]?.stopped ?? [] };
+  const currents = containers.filter(({ role }) => role === 'current');
+  const running = currents.filter((one) => one.state === 'running' || hasEndedWell(one, ended));
+  const goodId = input.memory.apps[app.name]?.good?.id ?? null;
   const first = running[0];
   return {
     name: app.name,
@@ -45,8 +51,12 @@ function reportedApp(
     running: running.length,
     image: first === undefined ? null : imageOf(app.name, first, input.memory),
     digest: null,
-    error: errorOf(app.name, phase, input),
+    error: errorOf(app.name, phase, input) ?? warningOf(app.name, currents, record, input),
   };
+}
+
+function recordOf(app: WantedApp | { name: string }, { memory }: AppsInput): AppRecord | null {
+  return ('record' in app ? app.record : null) ?? memory.apps[app.name]?.good?.record ?? null;
 }
 
 /** Containers keep the id that they were made for; what counts is the id whose work is done with them. */
@@ -62,12 +72,7 @@ function imageOf(app: string, { image, imageId }: Container, memory: Memory): st
 
 function errorOf(app: string, phase: Phase | undefined, input: AppsInput): Trouble | null {
   const { session, memory, now, wallTime } = input;
-  const stale = session.stale[app];
-  if (phase?.obstacle == null) {
-    if (stale === undefined || stale.id !== memory.apps[app]?.good?.id) return null;
-    const text = `the image could not be pulled, so the one that was there is used: ${stale.text}`;
-    return { code: 'stale-image', text, since: stale.since, attempts: 0, next_try: null };
-  }
+  if (phase?.obstacle == null) return null;
   const { code, text } = phase.obstacle;
   // What was taken back is not tried again by itself.
   const troubles = phase.state === 'rolled_back' ? {} : (session.troubles[app] ?? {});
@@ -81,6 +86,27 @@ function errorOf(app: string, phase: Phase | undefined, input: AppsInput): Troub
     next_try: trouble === undefined ? null : Math.round(wallTime + Math.max(0, trouble.nextTry - now)),
     ...(phase.state === 'rolled_back' && failed != null ? { log: failed.log } : {}),
   };
+}
+
+/** Returns what is worth knowing of an app without trouble. */
+function warningOf(
+  app: string,
+  currents: readonly Container[],
+  record: AppRecord | null,
+  { session, memory, wallTime }: AppsInput,
+): Trouble | null {
+  const stale = session.stale[app];
+  const phase = session.phases[app];
+  if (phase?.obstacle != null) return null;
+  if (stale !== undefined && stale.id === memory.apps[app]?.good?.id) {
+    const text = `the image could not be pulled, so the one that was there is used: ${stale.text}`;
+    return { code: 'stale-image', text, since: stale.since, attempts: 0, next_try: null };
+  }
+  if (phase?.state !== 'running' || record === null) return null;
+  const fields = new Set(currents.flatMap(({ content }) => fieldsUnknownTo(content, record)));
+  if (fields.size === 0) return null;
+  const text = `its containers were made by a worker that did not know ${[...fields].join(', ')}; a restart of the app adds what is missing`;
+  return { code: 'waits-for-restart', text, since: phase?.since ?? wallTime, attempts: 0, next_try: null };
 }
 
 /** Returns the containers of this worker, for people and reports. */

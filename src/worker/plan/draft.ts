@@ -52,6 +52,11 @@ export class Draft {
     return this.#memory.apps[app] ?? NO_MEMORY;
   }
 
+  /** Returns the ids of containers of an app that the worker stopped, and that are not started again yet. */
+  stoppedOf(app: string): readonly string[] {
+    return this.memoryOf(app).stopped ?? [];
+  }
+
   remember(app: string, change: Partial<AppMemory>): void {
     this.#memory = {
       ...this.#memory,

@@ -1,5 +1,7 @@
+import type { AppRecord } from '../../protocol/info.ts';
 import type { TroubleCode } from '../../protocol/report.ts';
 import type { Draft } from './draft.ts';
+import { type Ended, hasEndedWell, isLeftAlone } from './endings.ts';
 import type { Container, Obstacle, Rules } from './model.ts';
 import type { Session } from './session.ts';
 
@@ -12,18 +14,36 @@ const WAITING: Verdict = { kind: 'waiting' };
 /**
  * Judges a new container. With a health check it has to become healthy in its own time, or HEALTH_WAIT if that is longer;
  * without one it has to run for a while. The engine restarts what ends by itself, which counts as a failure. One that
- * stays down was stopped by somebody, or by a crash of the engine, and is started again; but only once.
+ * stays down was stopped by somebody, or by a crash of the engine, and is started again; but only once, and not if its app
+ * wants it to be left alone. One that may end has passed once it has ended well.
  */
-function verdictOn(container: Container, { sightings }: Session, rules: Rules, now: number): Verdict {
-  const sighting = sightings[container.id];
+function verdictOn(
+  container: Container,
+  ended: Ended,
+  { sightings }: Session,
+  rules: Rules,
+  now: number,
+): Verdict {
+  const { id, name, state, restarts } = container;
+  const sighting = sightings[id];
+  if (state === 'exited' || state === 'dead') return verdictOnEnded(container, ended, sighting);
   if (sighting === undefined) return WAITING;
-  const { name, state, restarts, exitCode } = container;
-  if (state === 'exited' && sighting.isRevived !== true) return WAITING;
-  if (state === 'exited' || state === 'dead')
-    return failed('crashed', `${name} ended with exit code ${exitCode ?? 'unknown'}`);
   if (restarts > sighting.restarts || state === 'restarting')
     return failed('crashed', `${name} ended and was restarted by the engine`);
   return state === 'running' ? verdictOnRunning(container, now - sighting.since, rules) : WAITING;
+}
+
+function verdictOnEnded(
+  container: Container,
+  ended: Ended,
+  sighting: Session['sightings'][string] | undefined,
+): Verdict {
+  if (hasEndedWell(container, ended)) return PASSED;
+  const { name, state, exitCode } = container;
+  const wasTriedAgain = sighting !== undefined && (state === 'dead' || sighting.isRevived === true);
+  return wasTriedAgain || isLeftAlone(container, ended)
+    ? failed('crashed', `${name} ended with exit code ${exitCode ?? 'unknown'}`)
+    : WAITING;
 }
 
 /** `age`: seconds for which it has been watched. */
@@ -57,12 +77,16 @@ export function lookAt(
 
 /** The verdict on all new containers of an app: the first failure, else whether all have passed. */
 export function verdictOnAll(
+  app: string,
   containers: readonly Container[],
-  { world: { session, rules, now } }: Draft,
+  record: AppRecord,
+  draft: Draft,
 ): Verdict & { container?: Container } {
+  const { session, rules, now } = draft.world;
+  const ended = { record, stopped: draft.stoppedOf(app) };
   let hasAllPassed = true;
   for (const container of containers) {
-    const verdict = verdictOn(container, session, rules, now);
+    const verdict = verdictOn(container, ended, session, rules, now);
     if (verdict.kind === 'failed') return { ...verdict, container };
     hasAllPassed &&= verdict.kind === 'passed';
   }

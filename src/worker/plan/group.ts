@@ -1,16 +1,16 @@
 import type { Judged } from './conflicts.ts';
 import { type Draft, refreshed } from './draft.ts';
+import { isLeftAlone } from './endings.ts';
 import { verdictOnAll } from './gate.ts';
 import { heal } from './heal.ts';
 import type { Aim } from './judge.ts';
 import type { Container, Obstacle } from './model.ts';
 import { pendingSlots, prepare, problemOf, stagedImage, stateWithout } from './prepare.ts';
-import { revert } from './revert.ts';
-import { isPassing } from './session.ts';
+import { goBackTogether, planStay } from './stay.ts';
 import { discardStep } from './steps.ts';
 import { isRolling, type Swapping, swap } from './swap.ts';
 import type { Version } from './version.ts';
-import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
+import { type AppView, currentsOf, isOfVersion, isUp, risenOf } from './view.ts';
 
 type Run = Judged & { aim: Extract<Aim, { kind: 'run' }> };
 
@@ -20,6 +20,11 @@ type Run = Judged & { aim: Extract<Aim, { kind: 'run' }> };
  */
 export function planGroup(group: readonly Judged[], draft: Draft): void {
   if (group.some(({ view }) => draft.world.busy.has(view.name))) return;
+  const risen = group.flatMap(({ view }) => risenOf(view));
+  if (risen.length > 0) {
+    stopRisen(risen, draft);
+    return;
+  }
   if (group.length > 1 && group.some(({ aim }) => aim.kind === 'stay' && aim.failed !== null)) {
     goBackTogether(group, draft);
     return;
@@ -29,6 +34,13 @@ export function planGroup(group: readonly Judged[], draft: Draft): void {
   const stops = group.filter(({ aim }) => aim.kind === 'stop').map(({ view }) => view);
   if (runs.length === 0) for (const view of stops) planStop(view, draft);
   else planRuns(runs, stops, draft);
+}
+
+function stopRisen(risen: readonly Container[], draft: Draft): void {
+  for (const container of risen) {
+    draft.steps.push(discardStep(container, draft));
+    draft.setPhase(container.app, 'updating');
+  }
 }
 
 function planRuns(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
@@ -77,14 +89,14 @@ function judgeNew(view: AppView, version: Version, draft: Draft): 'passed' | 'wa
       isOfVersion(current, version) &&
       !(version.change === 'scale' && good !== null && current.appId <= good.id && isUp(current)),
   );
-  const verdict = verdictOnAll(fresh, draft);
+  const verdict = verdictOnAll(view.name, fresh, version.record, draft);
   if (verdict.kind !== 'failed') return verdict.kind;
   if (canGoBack(view, version, draft)) {
     takeBack(view, version, verdict.reason, verdict.container ?? null, draft);
     return 'failed';
   }
   const started = fresh.filter(({ state }) => state !== 'created');
-  const obstacle = heal(view.name, started, version.id, draft);
+  const obstacle = heal(view.name, started, version, draft);
   for (const container of started) draft.sight(container);
   draft.setPhase(view.name, 'failing', obstacle ?? verdict.reason);
   return 'waiting';
@@ -128,7 +140,7 @@ function healMeanwhile(view: AppView, version: Version, draft: Draft): void {
     (current) =>
       current.state !== 'created' && (isKnownGood(view, version) || !isOfVersion(current, version)),
   );
-  heal(view.name, before, view.memory.good?.id ?? 0, draft);
+  heal(view.name, before, view.memory.good, draft);
 }
 
 function waitTogether(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
@@ -179,9 +191,14 @@ function startNew(runs: readonly Run[], draft: Draft): void {
 
 function startFresh(view: AppView, currents: readonly Container[], version: Version, draft: Draft): void {
   const { name } = view;
+  const { sightings } = draft.world.session;
+  const ended = { record: version.record, stopped: draft.stoppedOf(name) };
   const created = currents.filter(
-    ({ id, state }) =>
-      state === 'created' || (state === 'exited' && draft.world.session.sightings[id]?.isRevived !== true),
+    (current) =>
+      current.state === 'created' ||
+      (current.state === 'exited' &&
+        sightings[current.id]?.isRevived !== true &&
+        !isLeftAlone(current, ended)),
   );
   if (created.length > 0 && draft.isDue(name, 'start', version.id))
     for (const { id: container, name: its } of created)
@@ -191,7 +208,7 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
   const paused = currents.filter(({ state }) => state === 'paused');
   const problem =
     paused.length > 0
-      ? heal(name, paused, version.id, draft)
+      ? heal(name, paused, version, draft)
       : created.length > 0
         ? problemOf(draft, name, 'start', version.id)
         : null;
@@ -204,7 +221,7 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
 }
 
 function showSteady(view: AppView, currents: readonly Container[], version: Version, draft: Draft): void {
-  const obstacle = heal(view.name, currents, version.id, draft);
+  const obstacle = heal(view.name, currents, version, draft);
   const isWell = obstacle === null && currents.length >= version.count;
   draft.setPhase(view.name, isWell ? 'running' : 'failing', obstacle);
 }
@@ -268,52 +285,4 @@ function planStop(view: AppView, draft: Draft): void {
     draft.clear(name, 'pull', 'create', 'start', 'heal');
   }
   draft.setPhase(name, 'stopped');
-}
-
-/** Leaves an app as it is, and keeps alive what was good. A version that failed is taken back first. */
-function planStay(view: AppView, aim: Extract<Aim, { kind: 'stay' }>, draft: Draft): void {
-  const { name } = view;
-  const source = draft.world.wanted?.source ?? '';
-  const id = aim.failed?.id ?? null;
-  const keepsFailed = aim.failed !== null && !isPassing(aim.failed.code);
-  const isBack = revert([{ view, id, source, keepsFailed }], draft);
-  const { containers, wanted, memory } = view;
-  const currents = currentsOf(view).filter(
-    (current) => !(current.appId === id && current.source === source && id !== null),
-  );
-  const trouble = isBack ? heal(name, currents, memory.good?.id ?? 0, draft) : null;
-  if (wanted === null && containers.length === 0) return;
-  const state = trouble !== null || currents.length === 0 ? 'failing' : stateOfStay(aim);
-  draft.setPhase(name, state, aim.obstacle ?? trouble);
-}
-
-function stateOfStay({ obstacle, failed }: Extract<Aim, { kind: 'stay' }>) {
-  if (failed !== null && !isPassing(failed.code)) return 'rolled_back';
-  return obstacle === null || obstacle.code === 'ids-behind' ? 'running' : 'kept';
-}
-
-/** One of a group has failed, so that all go back; what it took over a port from runs again. */
-function goBackTogether(group: readonly Judged[], draft: Draft): void {
-  const source = draft.world.wanted?.source ?? '';
-  const isDone = revert(
-    group.map(({ view, aim }) => ({
-      view,
-      id: idToTakeBack(aim),
-      source,
-      keepsFailed: aim.kind === 'stay' && aim.failed !== null && !isPassing(aim.failed.code),
-    })),
-    draft,
-  );
-  for (const { view, aim } of group)
-    draft.setPhase(view.name, 'updating', aim.kind === 'stay' ? aim.obstacle : null);
-  if (!isDone) return;
-  for (const { view } of group) heal(view.name, currentsOf(view), view.memory.good?.id ?? 0, draft);
-  const names = group.map(({ view }) => view.name);
-  const { handovers } = draft.world.memory;
-  draft.setHandovers(handovers.filter((known) => !known.some((name) => names.includes(name))));
-}
-
-function idToTakeBack(aim: Aim): number | null {
-  if (aim.kind === 'stay') return aim.failed?.id ?? null;
-  return aim.kind === 'run' && aim.version.change !== 'steady' ? aim.version.id : null;
 }

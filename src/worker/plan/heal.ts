@@ -1,25 +1,37 @@
+import type { AppRecord } from '../../protocol/info.ts';
 import type { Draft } from './draft.ts';
+import { hasEndedWell, isLeftAlone } from './endings.ts';
 import type { Container, Obstacle, Step } from './model.ts';
 import { FORGIVEN_AFTER } from './session.ts';
 
+/** What is known of containers that nobody remembers. */
+const UNKNOWN = { id: 0, record: null };
+
 /**
  * Starts again what has stopped, by itself or by somebody's hand, and restarts what is unhealthy. The first time at once,
- * then with growing delays. `id` is that of the version. Returns what is wrong; null if all is well.
+ * then with growing delays; but not what its app wants to be left alone. `version`: what they were made for; null if it is not
+ * known. Returns what is wrong; null if all is well.
  */
 export function heal(
   app: string,
   containers: readonly Container[],
-  id: number,
+  version: { id: number; record: AppRecord | null } | null,
   draft: Draft,
 ): Obstacle | null {
+  const { id, record } = version ?? UNKNOWN;
+  const ended = { record, stopped: draft.stoppedOf(app) };
   const sick = containers.flatMap((container) => {
-    const problem = problemWith(container);
+    const problem = hasEndedWell(container, ended) ? null : problemWith(container);
     return problem === null ? [] : [{ container, problem }];
   });
-  const first = sick[0];
-  if (first === undefined) return forgive(app, draft);
+  const [any] = sick;
+  if (any === undefined) return forgive(app, draft);
+  const curable = sick.filter(({ container }) => !isLeftAlone(container, ended));
+  const [first] = curable;
+  if (first === undefined)
+    return { ...any.problem, text: `${any.problem.text}; restart: ${record?.restart}` };
   if (draft.isDue(app, 'heal', id)) {
-    const steps = sick.flatMap(({ container }) => remedyFor(container, id, draft) ?? []);
+    const steps = curable.flatMap(({ container }) => remedyFor(container, id, draft) ?? []);
     draft.steps.push(...steps);
     draft.note(app, 'heal', { ...first.problem, id });
   }
@@ -38,11 +50,15 @@ function problemWith({ name, state, health, exitCode }: Container): Obstacle | n
 }
 
 /** A container that the engine restarts by itself is left to it. */
-function remedyFor({ id: container, app, name, state }: Container, id: number, draft: Draft): Step | null {
+function remedyFor(
+  { id: container, app, name, state, stopTimeout }: Container,
+  id: number,
+  draft: Draft,
+): Step | null {
   if (state === 'created' || state === 'exited') return { do: 'start', app, id, container, name };
   if (state === 'dead') return { do: 'remove', app, container, name };
   if (state === 'restarting' || !draft.world.disk.hasRoomToSwap) return null;
-  return { do: 'restart', app, container, name, grace: draft.world.rules.stopTimeout };
+  return { do: 'restart', app, container, name, grace: stopTimeout ?? draft.world.rules.stopTimeout };
 }
 
 function forgive(app: string, draft: Draft): null {

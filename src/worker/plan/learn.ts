@@ -45,11 +45,30 @@ function learnSuccess(
     return { memory: { ...memory, pulled }, session: withoutTrouble(session, step.app, 'create') };
   }
   if (step.do !== 'start' && step.do !== 'restart') return { memory, session };
+  return learnStart({ memory, session }, step, actual, now);
+}
+
+function learnStart(
+  { memory, session }: Knowledge,
+  step: Extract<Step, { do: 'start' | 'restart' }>,
+  actual: Actual,
+  now: number,
+): Knowledge {
   const { restarts = 0, state } = actual.containers.find(({ id }) => id === step.container) ?? {};
   const isRevived = state === 'exited' && session.sightings[step.container] !== undefined;
   const sightings = { ...session.sightings, [step.container]: { since: now, restarts, isRevived } };
   // A trouble with starting stays: it can be that of another container of the version, which has to wait.
-  return { memory, session: { ...session, sightings } };
+  return { memory: withStarted(memory, step), session: { ...session, sightings } };
+}
+
+function withStarted(memory: Memory, { app, container }: { app: string; container: string }): Memory {
+  const { stopped = [], ...known } = memory.apps[app] ?? NO_MEMORY;
+  if (!stopped.includes(container)) return memory;
+  const still = stopped.filter((id) => id !== container);
+  return {
+    ...memory,
+    apps: { ...memory.apps, [app]: { ...known, ...(still.length > 0 && { stopped: still }) } },
+  };
 }
 
 const LANES: Readonly<Record<Step['do'], Lane>> = {

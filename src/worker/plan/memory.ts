@@ -32,6 +32,8 @@ const AppMemory = z.object({
   staged: z.object({ id: z.int(), imageId: z.string() }).nullable(),
   /** Whether what ran before an id took over was well, so that it is worth going back to. */
   wayBack: z.object({ id: z.int(), isGood: z.boolean() }).nullable(),
+  /** Ids of containers that the worker stopped, and has not started again: they have not ended by themselves. */
+  stopped: z.array(z.string()).optional(),
 });
 export type AppMemory = z.infer<typeof AppMemory>;
 

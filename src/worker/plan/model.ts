@@ -42,6 +42,8 @@ export interface Container {
   exitCode: number | null;
   /** Seconds that its own health check may take until it first succeeds; null without one. */
   healthLimit: number | null;
+  /** Seconds that it has to stop, if its app says so. */
+  stopTimeout: number | null;
   /** Ports of the machine that it holds now. */
   ports: readonly HostPort[];
 }

@@ -69,9 +69,11 @@ export function stagedImage(view: AppView, version: Version, { images }: Actual)
 function stageImage(view: AppView, version: Version, draft: Draft): void {
   const { name } = view;
   const { world } = draft;
-  const reference = version.record.container_image;
+  const { record, change } = version;
+  const reference = record.container_image;
   const local = world.actual.images.byReference.get(reference);
-  if (local !== undefined && reference.includes('@')) {
+  const isEnough = reference.includes('@') || (record.pull_policy === 'missing' && change !== 'restart');
+  if (local !== undefined && isEnough) {
     stageLocal(local);
     return;
   }

@@ -2,8 +2,14 @@ import type { Draft } from './draft.ts';
 import type { Container, Step } from './model.ts';
 import { isUp } from './view.ts';
 
-export function stopStep({ id, app, name }: Container, { world }: Draft): Step {
-  return { do: 'stop', app, container: id, name, grace: world.rules.stopTimeout };
+/** Notes that the worker itself stops the container, so that it has not ended because its work is done. */
+export function stopStep({ id, app, name, stopTimeout }: Container, draft: Draft): Step {
+  const { actual, rules } = draft.world;
+  const others = draft
+    .stoppedOf(app)
+    .filter((other) => other !== id && actual.containers.some((container) => container.id === other));
+  draft.remember(app, { stopped: [...others, id] });
+  return { do: 'stop', app, container: id, name, grace: stopTimeout ?? rules.stopTimeout };
 }
 
 export function renameStep({ id, app, name }: Container, to: string): Step {

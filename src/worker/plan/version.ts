@@ -1,10 +1,11 @@
 import type { AppRecord } from '../../protocol/info.ts';
+import { fieldsUnknownTo } from './content.ts';
 import type { Good } from './memory.ts';
 import type { WantedApp } from './model.ts';
 
 /**
- * How a version differs from what the device has: `steady` (it has it), `scale` (only the number of containers differs),
- * `restart` (nothing differs but the id), `replace`.
+ * How a version differs from what the device has: `steady` (it has it), `scale` (only the number of containers differs,
+ * or how they are handled), `restart` (nothing differs but the id), `replace`.
  */
 type Change = 'steady' | 'scale' | 'restart' | 'replace';
 
@@ -34,8 +35,17 @@ export function versionOf(
 function changeFrom(has: Good | null, wanted: WantedApp & { record: AppRecord }): Change {
   if (has === null || !hasContent(wanted, has.content)) return 'replace';
   if (wanted.id === has.id) return 'steady';
-  const isSameRolling = has.record === null || has.record.rolling_restart === wanted.record.rolling_restart;
-  return has.count === wanted.count && isSameRolling ? 'restart' : 'scale';
+  // With a higher id, what an older worker made gets the fields that it did not know.
+  if (fieldsUnknownTo(has.content, wanted.record).length > 0) return 'restart';
+  return has.count === wanted.count && isHandledAlike(has, wanted) ? 'restart' : 'scale';
+}
+
+/** Whether two versions agree in what a container does not show. An older worker remembered no `pull_policy`. */
+function isHandledAlike({ record, content }: Good, wanted: WantedApp & { record: AppRecord }): boolean {
+  if (record === null) return true;
+  const { rolling_restart, pull_policy } = wanted.record;
+  const isSamePolicy = content !== wanted.contents[0] || record.pull_policy === pull_policy;
+  return record.rolling_restart === rolling_restart && isSamePolicy;
 }
 
 /** Whether a label stands for the content of a version, by the set of fields that the label was made with. */

@@ -44,6 +44,16 @@ export function currentsOf({ slots }: AppView): Container[] {
   return [...slots.values()].flatMap(({ current }) => (current === undefined ? [] : [current]));
 }
 
+/**
+ * Returns what was put aside, and runs again beside the container of its slot: an engine that starts starts what has failed
+ * with `restart: on-failure`, even if it was stopped before.
+ */
+export function risenOf({ slots }: AppView): Container[] {
+  return [...slots.values()].flatMap(({ current, old, failed }) =>
+    current === undefined ? [] : [old, failed].filter((one) => one !== undefined).filter(isUp),
+  );
+}
+
 /** Whether a container is what a version asks for. */
 export function isOfVersion(container: Container | undefined, version: Version): container is Container {
   if (container === undefined || !hasContent(version, container.content)) return false;

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
-import { AppRecord } from '../../protocol/info.ts';
+import { type AppRecord, readAppRecord } from '../../protocol/info.ts';
 import { parsePort } from '../../protocol/ports.ts';
 import { contentsOf } from './content.ts';
 import { containerCount, type Machine } from './count.ts';
 import type { Obstacle, Wanted, WantedApp } from './model.ts';
+import { powersOf } from './powers.ts';
 
 /** What a device lets its manager do. */
 export interface Policy {
@@ -48,14 +49,16 @@ function readApp(
   machine: Machine,
   policy: Policy,
 ): WantedApp {
-  const parsed = AppRecord.safeParse(record);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const place = issue?.path.map(String).join('.') ?? '';
-    const obstacle: Obstacle = { code: 'invalid-app', text: `${place}: ${issue?.message}` };
-    return { name, id, record: null, contents: [], count: 0, obstacle };
-  }
-  const app = parsed.data;
+  const { app, problem } = readAppRecord(record);
+  if (app === null)
+    return {
+      name,
+      id,
+      record: null,
+      contents: [],
+      count: 0,
+      obstacle: { code: 'invalid-app', text: problem },
+    };
   const count = app.running ? containerCount(app.containers_per, machine) : 0;
   return {
     name,
@@ -88,10 +91,8 @@ function refusalOf(app: AppRecord, { allowPrivileged, allowMounts, allowImages }
     return `ALLOW_IMAGES of this device has no beginning of ${app.container_image}`;
   const mount = app.volumes.map(sourceOfMount).find((source) => !isAllowedMount(source, allowMounts));
   if (mount !== undefined) return `ALLOW_MOUNTS of this device does not have ${mount}`;
-  const device = app.devices.find(() => !allowPrivileged);
-  return device === undefined
-    ? null
-    : `ALLOW_PRIVILEGED is false on this device, which forbids the device ${device}`;
+  const power = allowPrivileged ? undefined : powersOf(app)[0];
+  return power === undefined ? null : `ALLOW_PRIVILEGED is false on this device, which forbids ${power}`;
 }
 
 function sourceOfMount(volume: string): string {

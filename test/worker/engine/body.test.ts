@@ -41,6 +41,77 @@ describe('the body that creates a container', () => {
     });
   });
 
+  it('has the optional fields of an app in the terms of the engine', () => {
+    const spec = containerSpec({
+      command: ['--port', '80'],
+      entrypoint: ['/bin/web'],
+      user: '1000:1000',
+      working_dir: '/srv',
+      labels: { team: 'shop', 'holdfast.app': 'other' },
+      healthcheck: { test: 'wget -q localhost', interval: 5, timeout: 2, retries: 4, start_period: 60 },
+      cpus: 0.5,
+      memory: '64m',
+      shm_size: '1m',
+      read_only: true,
+      tmpfs: ['/run', '/tmp:size=1m,noexec'],
+      cap_add: ['NET_ADMIN'],
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true', 'no-new-privileges', 'label:type:web_t'],
+      ulimits: { nofile: 64, core: { soft: 0, hard: -1 } },
+      extra_hosts: ['db:10.0.0.5', 'v6=[::1]'],
+      init: true,
+      stop_signal: 'SIGINT',
+      stop_grace_period: 90,
+      restart: 'on-failure:3',
+      logging: { driver: 'json-file', options: { 'max-size': '1m' } },
+      pull_policy: 'missing',
+    });
+    expect(createBody(spec, 'docker')).toMatchObject({
+      Labels: { team: 'shop', 'holdfast.app': 'web' },
+      Cmd: ['--port', '80'],
+      Entrypoint: ['/bin/web'],
+      User: '1000:1000',
+      WorkingDir: '/srv',
+      StopSignal: 'SIGINT',
+      StopTimeout: 90,
+      Healthcheck: {
+        Test: ['CMD-SHELL', 'wget -q localhost'],
+        Interval: 5e9,
+        Timeout: 2e9,
+        Retries: 4,
+        StartPeriod: 60e9,
+      },
+      HostConfig: {
+        RestartPolicy: { Name: 'on-failure', MaximumRetryCount: 3 },
+        Memory: 67_108_864,
+        NanoCpus: 500_000_000,
+        ShmSize: 1_048_576,
+        Ulimits: [
+          { Name: 'nofile', Soft: 64, Hard: 64 },
+          { Name: 'core', Soft: 0, Hard: -1 },
+        ],
+        ReadonlyRootfs: true,
+        Tmpfs: { '/run': '', '/tmp': 'size=1m,noexec' },
+        CapAdd: ['NET_ADMIN'],
+        CapDrop: ['ALL'],
+        SecurityOpt: ['no-new-privileges=true', 'no-new-privileges=true', 'label=type:web_t'],
+        ExtraHosts: ['db:10.0.0.5', 'v6:::1'],
+        Init: true,
+        LogConfig: { Type: 'json-file', Config: { 'max-size': '1m' } },
+      },
+    });
+  });
+
+  it.each([
+    ['unless-stopped', 'docker', { Name: 'unless-stopped' }],
+    ['always', 'docker', { Name: 'unless-stopped' }],
+    ['on-failure', 'docker', { Name: 'on-failure', MaximumRetryCount: 0 }],
+    ['no', 'docker', { Name: 'no' }],
+    ['on-failure:3', 'podman', { Name: 'no' }],
+  ])('makes restart: %s on %s the policy %o', (restart, product, policy) => {
+    expect(createBody(containerSpec({ restart }), product).HostConfig.RestartPolicy).toEqual(policy);
+  });
+
   it('leaves restarts to the worker on Podman', () => {
     expect(createBody(containerSpec(), 'podman').HostConfig.RestartPolicy).toEqual({ Name: 'no' });
   });

@@ -17,6 +17,9 @@ export interface App {
   tag: string;
   port: number | null;
   running: boolean;
+  memory: string | null;
+  restart: string | null;
+  pulls: 'always' | 'missing';
 }
 
 type Reply = Record<(typeof APPS)[number], App | null>;
@@ -39,6 +42,8 @@ export interface Found {
   appId: number;
   source: string;
   made: App;
+  /** Whether the worker that made it knew all fields. */
+  isOfNewWorker: boolean;
   state: 'running' | 'exited' | 'created' | 'dead' | 'paused';
 }
 
@@ -54,6 +59,9 @@ const app = fc.record<App>({
   tag: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...GOOD) }, fc.constantFrom(...BAD)),
   port: fc.option(fc.constantFrom(80, 81, 82)),
   running: fc.integer({ min: 0, max: 9 }).map((n) => n > 0),
+  memory: fc.option(fc.constantFrom('64m', '128m'), { freq: 2 }),
+  restart: fc.option(fc.constantFrom('on-failure', 'on-failure:2'), { freq: 2 }),
+  pulls: fc.constantFrom('always', 'missing'),
 });
 const reply = fc.record<Reply>({ a: fc.option(app), b: fc.option(app), c: fc.option(app) });
 const fate = fc.oneof(
@@ -92,6 +100,7 @@ const found = fc.record<Found>({
   appId: fc.integer({ min: 0, max: 3 }),
   source: fc.constantFrom('fleet', 'fleet', 'other', ''),
   made: app,
+  isOfNewWorker: fc.boolean(),
   state: fc.constantFrom('running', 'running', 'exited', 'created', 'dead', 'paused'),
 });
 
@@ -130,7 +139,7 @@ export class Watched {
     for (const [index, one] of found.entries()) this.#put(one, index);
   }
 
-  #put({ app: name, slot, role, appId, source, made, state }: Found, index: number): void {
+  #put({ app: name, slot, role, appId, source, made, isOfNewWorker, state }: Found, index: number): void {
     const { device } = this;
     const its = recordOf(name, appId, made);
     const full =
@@ -154,7 +163,7 @@ export class Watched {
       role: role === 'odd' ? 'current' : role,
       isStray: role === 'odd' && source !== '',
       appId,
-      content: source === '' ? '' : (contentsOf(its)[0] ?? ''),
+      content: labelOf(its, source, isOfNewWorker),
       source,
       count: made.count,
       image,
@@ -164,6 +173,7 @@ export class Watched {
       restarts: 0,
       exitCode: null,
       healthLimit: null,
+      stopTimeout: null,
       ports: isUp ? wantsPorts : [],
     };
     device.machine.set(container.id, { container, wantsPorts, startedAt: device.now });
@@ -382,14 +392,23 @@ function isServing({ state, role, isStray, image, health }: Container): boolean 
   return state === 'running' && role === 'current' && !isStray && !isBad;
 }
 
-export function recordOf(name: string, id: number, { count, rolling, tag, port, running }: App) {
+export function recordOf(name: string, id: number, app: App) {
+  const { count, rolling, tag, port, running, memory, restart, pulls } = app;
   return record(name, id, {
     container_image: `web:${tag}`,
     containers_per: { server: count },
     rolling_restart: rolling,
     starting_ports: port === null ? [] : [port],
     running,
+    ...(memory === null ? {} : { memory }),
+    ...(restart === null ? {} : { restart }),
+    ...(pulls === 'always' ? {} : { pull_policy: pulls }),
   });
+}
+
+/** The label of the content; none for a container of Nebula's worker. */
+function labelOf(its: ReturnType<typeof recordOf>, source: string, isOfNewWorker: boolean): string {
+  return source === '' ? '' : (contentsOf(its).at(isOfNewWorker ? 0 : -1) ?? '');
 }
 
 function* fatesFrom(fates: readonly Fate[]): Generator<Fate> {

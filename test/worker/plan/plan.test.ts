@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { contentsOf } from '../../../src/worker/plan/content.ts';
 import { emptyMemory } from '../../../src/worker/plan/memory.ts';
 import { NEW_SESSION } from '../../../src/worker/plan/session.ts';
 import { record, Simulation, wanted } from './simulation.ts';
@@ -414,4 +415,147 @@ describe('a port', () => {
       b: { state: 'running' },
     });
   });
+});
+
+describe('restart', () => {
+  const job = { container_image: 'web:job' };
+
+  for (const restart of ['no', 'on-failure'])
+    test(`${restart} lets a container end that ends well, also if the worker loses its memory`, () => {
+      const d = device(record('web', 1, { ...job, restart }));
+      expect(d.session.phases['web']).toMatchObject({ state: 'running', obstacle: null });
+      expect([d.running(), d.names(), d.starts]).toEqual([[], ['web-1'], 1]);
+      forget(d);
+      d.settle(60);
+      expect(d.starts).toBe(1);
+      expect(d.memory.apps['web']?.good?.id).toBe(1);
+    });
+
+  test('starts what ends well by default', () => {
+    const d = device(record('web', 1, job));
+    d.settle(30);
+    expect(d.starts).toBeGreaterThan(1);
+  });
+
+  test('no leaves what failed, and says so', () => {
+    const d = device(record('web', 1, { restart: 'no' }));
+    for (const { container } of d.machine.values())
+      Object.assign(container, { state: 'exited', exitCode: 3, ports: [] });
+    d.settle(30);
+    expect(d.starts).toBe(1);
+    expect(d.session.phases['web']).toMatchObject({ state: 'failing', obstacle: { code: 'crashed' } });
+    expect(d.session.phases['web']?.obstacle?.text).toContain('exit code 3');
+  });
+
+  test('no leaves what is unhealthy', () => {
+    const d = device(record('web', 1, { restart: 'no' }));
+    for (const { container } of d.machine.values()) container.health = 'unhealthy';
+    d.log.length = 0;
+    d.settle(30);
+    expect(d.log).toEqual([]);
+    expect(d.session.phases['web']).toMatchObject({ state: 'failing', obstacle: { code: 'unhealthy' } });
+  });
+
+  test('on-failure starts again what failed', () => {
+    const d = device(record('web', 1, { restart: 'on-failure' }));
+    for (const { container } of d.machine.values())
+      Object.assign(container, { state: 'exited', exitCode: 3, ports: [] });
+    d.settle(5);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+  });
+
+  test('on-failure:N leaves what the engine has started N times', () => {
+    const d = device(record('web', 1, { restart: 'on-failure:2' }));
+    for (const { container } of d.machine.values())
+      Object.assign(container, { state: 'exited', exitCode: 3, restarts: 2, ports: [] });
+    d.settle(30);
+    expect(d.starts).toBe(1);
+    expect(d.session.phases['web']).toMatchObject({ state: 'failing', obstacle: { code: 'crashed' } });
+  });
+
+  test('no takes a version back that failed, and starts what the worker itself had stopped', () => {
+    const d = device(record('web', 1, { restart: 'no' }));
+    d.wanted = wanted([record('web', 2, { restart: 'no', container_image: 'web:crash' })]);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']?.state).toBe('rolled_back');
+  });
+
+  test('on-failure: what was put aside and an engine has started again is stopped', () => {
+    const d = device(record('web', 1, { restart: 'on-failure' }));
+    d.wanted = wanted([record('web', 2, { restart: 'on-failure', container_image: 'web:crash' })]);
+    d.settle();
+    expect(d.names()).toEqual(['web-1', 'web-1.failed']);
+    for (const { container } of d.machine.values()) container.state = 'running';
+    d.settle(20);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']?.state).toBe('rolled_back');
+  });
+});
+
+describe('pull_policy: missing', () => {
+  const app = { pull_policy: 'missing' as const };
+
+  test('uses the image that is there for another version, but a restart pulls', () => {
+    const d = device(record('web', 1, app));
+    expect(d.log.filter((line) => line.startsWith('pull'))).toHaveLength(1);
+    d.log.length = 0;
+    d.wanted = wanted([record('web', 2, { ...app, env_vars: { A: '1' } })]);
+    d.settle();
+    expect(d.log.filter((line) => line.startsWith('pull'))).toEqual([]);
+    expect(d.log).toContain('create web-1.next');
+    d.wanted = wanted([record('web', 3, { ...app, env_vars: { A: '1' } })]);
+    d.settle();
+    expect(d.log.filter((line) => line.startsWith('pull'))).toEqual(['pull web:v1']);
+  });
+
+  test('changes no container if it alone changes', () => {
+    const d = device(record('web', 1));
+    d.log.length = 0;
+    d.wanted = wanted([record('web', 2, app)]);
+    d.settle();
+    expect(d.log).toEqual([]);
+    expect(d.memory.apps['web']?.good?.id).toBe(2);
+  });
+});
+
+describe('a container that an older worker made', () => {
+  /** A device whose container has the label of a worker that knew the first set of fields only. */
+  function older(fields: Parameters<typeof record>[2]): Simulation {
+    const d = device(record('web', 1, fields));
+    const content = contentsOf(record('web', 1, fields)).at(-1) ?? '';
+    for (const { container } of d.machine.values()) container.content = content;
+    forget(d);
+    d.log.length = 0;
+    return d.settle();
+  }
+
+  test('is not touched, whether its app has newer fields or not', () => {
+    expect(older({}).log).toEqual([]);
+    expect(older({ memory: '64m' }).log).toEqual([]);
+  });
+
+  test('gets the fields that it lacks with the next id, even if only the number of containers changes', () => {
+    const d = older({ memory: '64m' });
+    d.wanted = wanted([record('web', 2, { memory: '64m', containers_per: { server: 2 } })]);
+    d.settle();
+    const contents = new Set([...d.machine.values()].map(({ container }) => container.content));
+    expect(contents).toEqual(new Set([contentsOf(record('web', 2, { memory: '64m' }))[0]]));
+  });
+});
+
+test('stop_grace_period is the time that a container has to stop, before and after it changes', () => {
+  const d = device(record('web', 1, { stop_grace_period: 90 }));
+  d.wanted = wanted([record('web', 2, { stop_grace_period: 5 })]);
+  const graces: number[] = [];
+  d.settle(60, (step) => {
+    if (step.do === 'stop') graces.push(step.grace);
+    return false;
+  });
+  d.wanted = wanted([record('web', 3)]);
+  d.settle(60, (step) => {
+    if (step.do === 'stop') graces.push(step.grace);
+    return false;
+  });
+  expect(graces).toEqual([90, 5]);
 });

@@ -1,4 +1,5 @@
 import { appDefaults } from '../../../src/protocol/app.ts';
+import { restartPolicy } from '../../../src/protocol/fields/restart.ts';
 import type { AppRecord } from '../../../src/protocol/info.ts';
 import type { TroubleCode } from '../../../src/protocol/report.ts';
 import { contentsOf } from '../../../src/worker/plan/content.ts';
@@ -24,7 +25,7 @@ import { NEW_SESSION, type Session } from '../../../src/worker/plan/session.ts';
 type Fails = (step: Step) => boolean | TroubleCode;
 
 /** How the containers of an image behave; its tag says so. */
-type Behaviour = 'v1' | 'v2' | 'v3' | 'checked' | 'sick' | 'crash' | 'nostart';
+type Behaviour = 'v1' | 'v2' | 'v3' | 'checked' | 'sick' | 'crash' | 'nostart' | 'job';
 
 const RULES: Rules = {
   prefix: '',
@@ -67,6 +68,7 @@ interface Simulated {
   container: Container;
   wantsPorts: readonly HostPort[];
   startedAt: number;
+  restart?: string | undefined;
 }
 
 /** A container engine, a registry and a clock, by the rules of the real ones. */
@@ -91,7 +93,7 @@ export class Simulation {
   #ids = 0;
 
   actual(): Actual {
-    for (const { container, startedAt } of this.machine.values()) this.#age(container, this.now - startedAt);
+    for (const simulated of this.machine.values()) this.#age(simulated, this.now - simulated.startedAt);
     return {
       containers: [...this.machine.values()].map(({ container }) => ({ ...container })),
       foreign: this.foreign,
@@ -100,12 +102,12 @@ export class Simulation {
     };
   }
 
-  #age(container: Container, age: number): void {
+  #age({ container, restart }: Simulated, age: number): void {
     if (container.state !== 'running') return;
     const behaviour = container.image.split(':')[1] as Behaviour;
-    if (behaviour === 'crash' && age >= 1) {
-      container.restarts = 1 + Math.floor(age / 2);
-    }
+    if (behaviour === 'crash' && age >= 1) crash(container, restart, 1 + Math.floor(age / 2));
+    if (behaviour === 'job' && age >= 3)
+      Object.assign(container, { state: 'exited', exitCode: 0, ports: [] });
     if (behaviour === 'sick') container.health = age >= 3 ? 'unhealthy' : 'starting';
     if (behaviour === 'checked') container.health = age >= 2 ? 'healthy' : 'starting';
   }
@@ -212,9 +214,10 @@ export class Simulation {
       restarts: 0,
       exitCode: null,
       healthLimit: image.endsWith('checked') || image.endsWith('sick') ? 9 : null,
+      stopTimeout: app.stop_grace_period ?? null,
       ports: [],
     };
-    this.machine.set(id, { container, wantsPorts: portsOf(app, slot), startedAt: 0 });
+    this.machine.set(id, { container, wantsPorts: portsOf(app, slot), startedAt: 0, restart: app.restart });
     return { ok: true, step };
   }
 
@@ -244,7 +247,7 @@ export class Simulation {
     this.starts += 1;
     simulated.startedAt = this.now;
     Object.assign(container, { state: 'running', health: 'none', ports: wantsPorts });
-    this.#age(container, 0);
+    this.#age(simulated, 0);
     return { ok: true, step };
   }
 
@@ -259,6 +262,14 @@ export class Simulation {
   names(): string[] {
     return [...this.machine.values()].map(({ container }) => container.name).sort();
   }
+}
+
+/** A container that ends again and again, as an engine treats it. */
+function crash(container: Container, restart: string | undefined, times: number): void {
+  const { when, most } = restartPolicy(restart);
+  container.restarts = when === 'never' ? 0 : Math.min(most ?? times, times);
+  if (when === 'never' || container.restarts === most)
+    Object.assign(container, { state: 'exited', exitCode: 1, ports: [] });
 }
 
 function describe(step: Step): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AppRecord } from '../../../src/protocol/info.ts';
-import { contentsOf } from '../../../src/worker/plan/content.ts';
+import { contentsOf, fieldsUnknownTo } from '../../../src/worker/plan/content.ts';
 import { unusedImages } from '../../../src/worker/plan/images.ts';
 import {
   containerName,
@@ -14,6 +14,7 @@ import { rehearse } from '../../../src/worker/plan/rehearse.ts';
 import { NEW_SESSION, withTrouble } from '../../../src/worker/plan/session.ts';
 import { type Policy, readWanted, refuse, sourceOf } from '../../../src/worker/plan/wanted.ts';
 import { describeStep } from '../../../src/worker/status/describe-step.ts';
+import { LIKE_ABSENT, OPTIONAL_SAMPLES } from '../../support/optional-fields.ts';
 import { record, Simulation, wanted } from './simulation.ts';
 
 const MACHINE = { cores: 4, memory: 2048 * 1_048_576 };
@@ -25,6 +26,23 @@ function read(fields: Record<string, unknown>, policy: Partial<Policy> = {}) {
   const [app] = readWanted(reply, 'source', MACHINE, { ...ALL, ...policy }).apps;
   return app;
 }
+
+/** What reaches beyond a container as privileges do. */
+const POWERS: readonly Partial<AppRecord>[] = [
+  { cap_add: ['SYS_ADMIN'] },
+  { cap_add: ['CHOWN', 'CAP_NET_ADMIN'] },
+  { cap_add: ['ALL'] },
+  { security_opt: ['seccomp:unconfined'] },
+  { security_opt: ['apparmor=unconfined'] },
+  { security_opt: ['label:disable'] },
+  { security_opt: ['no-new-privileges:false'] },
+  { logging: { driver: 'syslog', options: { 'syslog-address': 'unix:///var/run/docker.sock' } } },
+  { logging: { options: { 'syslog-address': 'tcp://10.0.0.1:514' } } },
+];
+
+const SECOND_SET: Partial<AppRecord> = Object.fromEntries(
+  Object.entries(OPTIONAL_SAMPLES).map(([field, [value]]) => [field, value]),
+);
 
 describe('the number of containers', () => {
   it.each<[string, AppRecord['containers_per'], number]>([
@@ -74,6 +92,36 @@ describe('an app', () => {
       { allowPrivileged: false },
       'not-allowed',
     ],
+    ...POWERS.map(
+      (fields) =>
+        [
+          `is left if it may not ask for ${JSON.stringify(fields)}`,
+          fields,
+          { allowPrivileged: false },
+          'not-allowed',
+        ] as const,
+    ).map((row): [string, Record<string, unknown>, Partial<Policy>, string] => [...row]),
+    [
+      'is done without privileges if it takes away, limits, or asks for what containers have anyway',
+      {
+        cap_drop: ['ALL'],
+        cap_add: ['NET_BIND_SERVICE', 'CAP_CHOWN'],
+        security_opt: ['no-new-privileges:true', 'no-new-privileges'],
+        logging: { driver: 'json-file', options: { 'max-size': '10m' } },
+        user: 'root',
+        memory: '64m',
+        tmpfs: ['/run'],
+      },
+      { allowPrivileged: false },
+      null,
+    ],
+    [
+      'is done although a nested field is not known',
+      { healthcheck: { test: 'true', start_interval: 5 }, logging: { driver: 'none', mode: 'x' } },
+      {},
+      null,
+    ],
+    ['is left if the value of an optional field is not known', { restart: 'sometimes' }, {}, 'invalid-app'],
     ['is left if its image is not allowed', {}, { allowImages: ['ghcr.io/acme/'] }, 'not-allowed'],
     ['is done if its image is allowed', {}, { allowImages: ['ghcr.io/acme/', 'web'] }, null],
     ['is done with a folder that is allowed', { volumes: ['/srv:/a'] }, { allowMounts: ['/srv'] }, null],
@@ -156,7 +204,43 @@ describe('the hash of the content', () => {
       '1:9bb6bd3058dd9f8ecd28becaed0725045fdf65b451dff43f5f7f462f58b677ed',
     ],
   ])('never changes: that %s is on devices for ever', (_name, fields, hash) => {
-    expect(contentsOf(record('web', 1, fields))).toEqual([hash]);
+    expect(contentsOf(record('web', 1, fields)).at(-1)).toBe(hash);
+  });
+
+  it.each<[string, Partial<AppRecord>, string]>([
+    ['of defaults', {}, '2:d7d3f30d4a387574d5e5772b842795648ec9bc37664bbc3258d1cba220c450e5'],
+    [
+      'of all fields of the second set',
+      SECOND_SET,
+      '2:2e7cbe1ceb901bbe12db3995308e4ba1d8d5649c7052315c20cd4cdc8406f8ee',
+    ],
+  ])('by the second set never changes: that %s is on devices for ever', (_name, fields, hash) => {
+    expect(contentsOf(record('web', 1, fields))[0]).toBe(hash);
+  });
+
+  it('is that of an app without optional fields if they say the same', () => {
+    for (const [field, value] of LIKE_ABSENT)
+      expect(contentsOf(record('web', 1, { [field]: value }))).toEqual(contentsOf(record('web', 1)));
+  });
+
+  it('differs for each value of each optional field but pull_policy, by the second set alone', () => {
+    const { pull_policy: _, ...shown } = OPTIONAL_SAMPLES;
+    const contents = Object.entries(shown).flatMap(([field, values]) =>
+      values.map((value) => contentsOf(record('web', 1, { [field]: value }))),
+    );
+    expect(new Set(contents.map(([newest]) => newest)).size).toBe(contents.length);
+    expect(new Set(contents.map(([, oldest]) => oldest)).size).toBe(1);
+    const missing = record('web', 1, { pull_policy: 'missing' });
+    expect(contentsOf(missing)).toEqual(contentsOf(record('web', 1)));
+  });
+
+  it('says which fields a worker did not know', () => {
+    const its = record('web', 1, { memory: '64m', init: true, pull_policy: 'missing' });
+    const [newest = '', oldest = ''] = contentsOf(its);
+    expect(fieldsUnknownTo(oldest, its)).toEqual(['memory', 'init']);
+    expect(fieldsUnknownTo(newest, its)).toEqual([]);
+    expect(fieldsUnknownTo(oldest, record('web', 1))).toEqual([]);
+    expect(fieldsUnknownTo('', its)).toEqual([]);
   });
 
   it('does not depend on the id, the count, the way of replacing, or the order of variables', () => {

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { PROBLEM_CODES } from '../../src/desired/problem.ts';
 import { createDevices } from '../../src/fleet/devices.ts';
 import { APP_FIELDS, type App, appDefaults } from '../../src/protocol/app.ts';
+import { OPTIONAL_FIELDS } from '../../src/protocol/optional-fields.ts';
 import { APP_STATES, TROUBLE_CODES } from '../../src/protocol/report.ts';
 import { createMetrics } from '../../src/service/observability/metrics.ts';
 import { SETTINGS } from '../../src/settings.ts';
@@ -39,13 +40,22 @@ function operationsIn(cell = ''): string[] {
 
 describe('documents list exactly what the code has', () => {
   it('docs/desired-state.md: the fields of apps, in order, with their defaults', async () => {
-    const known: readonly string[] = APP_FIELDS;
+    const optional: readonly string[] = OPTIONAL_FIELDS;
+    const fields = APP_FIELDS.filter((field) => !optional.includes(field));
+    const known: readonly string[] = fields;
     const documented = (await rowsOf('docs/desired-state.md')).flatMap(([, first, second]) => {
       const [[field = ''], [text]] = [codeIn(first), codeIn(second)];
       return known.includes(field) ? [[field, text === undefined ? undefined : parse(text)]] : [];
     });
     const defaults: Partial<App> = appDefaults(SETTINGS.DEFAULT_NETWORKS.fallback);
-    expect(documented).toEqual(APP_FIELDS.map((field) => [field, defaults[field]]));
+    expect(documented).toEqual(fields.map((field) => [field, defaults[field]]));
+  });
+
+  it('docs/desired-state.md: the optional fields of apps', async () => {
+    const text = await readFile(join(PROJECT, 'docs/desired-state.md'), 'utf8');
+    const [, section = ''] = /\n### Optional fields\n(.*?)\n##/s.exec(text) ?? [];
+    const firsts = [...section.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, cell]) => codeIn(cell));
+    expect(firsts.sort()).toEqual([...OPTIONAL_FIELDS].sort());
   });
 
   it('docs/desired-state.md: the codes of problems', async () => {

@@ -38,6 +38,11 @@ export const layers = {
     pure: ['zod', 'yaml'],
     promise: 'what a folder of YAML means, and how to edit it',
   },
+  compose: {
+    may: ['protocol', 'desired'],
+    pure: ['yaml', 'node:path'],
+    promise: 'turns a Compose file into apps and a device group, and says what is left out',
+  },
   plan: {
     may: ['text', 'protocol', 'desired'],
     pure: [],
@@ -79,6 +84,7 @@ export const layers = {
       'config',
       'protocol',
       'desired',
+      'compose',
       'plan',
       'source',
       'worker/settings',

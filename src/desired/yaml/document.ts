@@ -130,7 +130,8 @@ const SYNTAX_CODES: Partial<Record<ErrorCode, ProblemCode>> = {
   TAG_RESOLVE_FAILED: 'yaml-tag',
 };
 
-function syntaxProblems(text: string, { document, lines }: YamlTree): TextProblem[] {
+/** Returns up to `MAX_PROBLEMS` problems of the parser, with messages that say what to do. */
+export function syntaxProblems(text: string, { document, lines }: YamlTree): TextProblem[] {
   const found = new Map<number, TextProblem>();
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
     // Several errors at one position have one cause: the first is enough.

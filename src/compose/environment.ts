@@ -1,0 +1,88 @@
+import { type FileVariable, readDotenv } from './dotenv.ts';
+import type { AppDraft } from './draft.ts';
+import { resolvePath } from './paths.ts';
+import type { MapTree, Tree } from './tree.ts';
+import { booleanOf, itemsOf, namedTexts, textOf, valueAt } from './values.ts';
+
+/** Reads `env_file` and `environment`, which wins. */
+export function readEnvironment(service: MapTree, draft: AppDraft): void {
+  const [file, own] = [valueAt(service, 'env_file'), valueAt(service, 'environment')];
+  const place = own ?? file;
+  if (place === undefined) return;
+  const variables = new Map<string, string>();
+  if (file !== undefined) readFiles(file, variables, draft);
+  for (const { name, text, ...at } of own === undefined ? [] : namedTexts(own, 'environment', draft)) {
+    const value = text ?? draft.project.variables.take(name, at);
+    if (value !== undefined) {
+      variables.set(name, value);
+      draft.places.set(`env_vars.${name}`, at);
+    } else draft.leaveOut(`environment.${name}`, at, NOT_SET);
+  }
+  if (variables.size > 0) draft.set('env_vars', Object.fromEntries(variables), place);
+}
+
+const NOT_SET = 'takes its value from the environment, where it is not set; set it, or write NAME=value';
+
+function readFiles(tree: Tree, variables: Map<string, string>, draft: AppDraft): void {
+  // One map is short for a list of one.
+  const list: Tree = tree.type === 'map' ? { ...tree, type: 'list', items: [tree] } : tree;
+  itemsOf(list, 'env_file', draft, true).forEach((item, index) => {
+    for (const variable of fileVariables(item, `env_file[${index}]`, draft)) take(variable, variables, draft);
+  });
+}
+
+/** A variable of a file, and the name of that file. */
+interface NamedVariable extends FileVariable {
+  file: string;
+}
+
+function fileVariables(item: Tree, key: string, draft: AppDraft): NamedVariable[] {
+  const path = item.type === 'map' ? valueAt(item, 'path') : item;
+  const file = path === undefined ? undefined : textOf(path, key, draft);
+  const text = file === undefined ? null : readFile(file, item, key, draft);
+  if (file === undefined || text === null) return [];
+  const isRaw = item.type === 'map' && isText(valueAt(item, 'format'), 'raw');
+  const found = isRaw ? rawVariables(text) : variablesOf(text, file, draft);
+  return found.map((variable) => ({ ...variable, file }));
+}
+
+/** Reads a file; returns null, with a note, if there is none, unless it need not exist. */
+function readFile(name: string, item: Tree, key: string, draft: AppDraft): string | null {
+  try {
+    return draft.project.readFile(resolvePath(name, draft.project));
+  } catch {
+    const required = item.type === 'map' ? valueAt(item, 'required') : undefined;
+    if (required === undefined || booleanOf(required, `${key}.required`, draft) === true)
+      draft.refuse(key, item, 'names a file that cannot be read; create it beside the Compose file');
+    return null;
+  }
+}
+
+function isText(tree: Tree | undefined, text: string): boolean {
+  return tree?.type === 'scalar' && tree.value === text;
+}
+
+function rawVariables(text: string): FileVariable[] {
+  return text.split(/\r?\n/).flatMap((line, index) => {
+    const [, name, value] = /^([^#=\s][^=]*)=(.*)$/.exec(line) ?? [];
+    return name === undefined ? [] : { name, value: value ?? '', line: index + 1 };
+  });
+}
+
+function variablesOf(text: string, file: string, draft: AppDraft): FileVariable[] {
+  const { variables, bad } = readDotenv(text, (name) => draft.project.variables.lookup(name));
+  for (const { line, message } of bad)
+    draft.notes.add('error', 'line', { line, column: 1 }, message, { service: draft.service, file });
+  return variables;
+}
+
+function take(
+  { name, value, line, file }: NamedVariable,
+  variables: Map<string, string>,
+  draft: AppDraft,
+): void {
+  const found = value ?? draft.project.variables.lookup(name)?.value;
+  if (found === undefined) return;
+  variables.set(name, found);
+  draft.project.fileVariables.push({ name, origin: `${file}:${line}`, service: draft.service });
+}

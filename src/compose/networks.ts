@@ -1,0 +1,63 @@
+import type { Position } from '../desired/yaml/document.ts';
+import type { AppDraft } from './draft.ts';
+import type { Tree } from './tree.ts';
+import { entriesOf, itemsOf, noteOthers, textOf, valueAt } from './values.ts';
+import { isExternal } from './volumes.ts';
+
+/** Networks that every device has. */
+const MODES = ['host', 'none', 'bridge'];
+
+/** Reads `network_mode`: `host`, `none` or `bridge`. */
+export function readNetworkMode(tree: Tree, draft: AppDraft): void {
+  const mode = textOf(tree, 'network_mode', draft);
+  if (mode === undefined || mode === 'default') return;
+  if (MODES.includes(mode)) {
+    draft.set('networks', [mode], tree);
+    return;
+  }
+  // Outside of the network that it should share, it could reach what it must not, such as the internet past a VPN.
+  draft.set('running', false, tree);
+  draft.leaveOut(
+    'network_mode',
+    tree,
+    'has no counterpart, so the app has `running: false`: it cannot share the network of another container; run both programs in one image, or use `networks: [host]`',
+  );
+}
+
+const ADVICE = {
+  aliases: 'has no counterpart: other apps reach the containers by their names, such as APP-1',
+};
+
+/**
+ * Reads `networks`. A network that Compose would create does not exist on devices: there all apps are on the network
+ * nebula. An external one is kept by its name, beside nebula.
+ */
+export function readNetworks(tree: Tree, draft: AppDraft): void {
+  const names: string[] = [];
+  for (const { name, place } of networksOf(tree, draft)) {
+    const key = `networks.${name}`;
+    const network = draft.project.networks.get(name);
+    if (network?.type === 'map' && isExternal(network)) {
+      const real = valueAt(network, 'name');
+      const known = real === undefined ? name : (textOf(real, key, draft) ?? name);
+      names.push(known);
+      draft.check(key, place, `must exist on each device: docker network create ${known}`);
+    } else if (name !== 'default') draft.leaveOut(key, place, JOINED);
+  }
+  if (names.length > 0) draft.set('networks', names, tree);
+}
+
+const JOINED =
+  'is not kept: all apps of a device are on its network nebula, and reach one another there; for another, create it on each device';
+
+function networksOf(tree: Tree, draft: AppDraft): { name: string; place: Position }[] {
+  if (tree.type !== 'map')
+    return itemsOf(tree, 'networks', draft).flatMap((item, index) => {
+      const name = textOf(item, `networks[${index}]`, draft);
+      return name === undefined ? [] : { name, place: item };
+    });
+  return entriesOf(tree, 'networks', draft).map(([name, { value, line, column }]) => {
+    if (value.type === 'map') noteOthers(value, `networks.${name}`, draft, [], ADVICE);
+    return { name, place: { line, column } };
+  });
+}

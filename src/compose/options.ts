@@ -1,0 +1,62 @@
+import type { AppDraft } from './draft.ts';
+import type { Tree } from './tree.ts';
+import { isNull, itemsOf, noteOthers, numberOf, textOf, textsOf, valueAt } from './values.ts';
+
+/** Reads `logging`: a driver and its options. */
+export function readLogging(tree: Tree, draft: AppDraft): void {
+  if (tree.type !== 'map') {
+    draft.refuse('logging', tree, 'must be a map');
+    return;
+  }
+  noteOthers(tree, 'logging', draft, ['driver', 'options']);
+  const [driver, options] = [valueAt(tree, 'driver'), valueAt(tree, 'options')];
+  const logging: Record<string, unknown> = {};
+  if (driver !== undefined) logging['driver'] = textOf(driver, 'logging.driver', draft);
+  if (options?.type === 'map')
+    logging['options'] = Object.fromEntries(
+      [...options.entries].map(([name, { value }]) => [
+        name,
+        textOf(value, `logging.options.${name}`, draft) ?? '',
+      ]),
+    );
+  draft.set('logging', logging, tree);
+}
+
+/** Reads `ulimits`: a number, or `soft` and `hard`, by name. */
+export function readUlimits(tree: Tree, draft: AppDraft): void {
+  if (tree.type !== 'map') {
+    draft.refuse('ulimits', tree, 'must be a map');
+    return;
+  }
+  const limits = Array.from(tree.entries, ([name, { value }]) => [
+    name,
+    limitOf(value, `ulimits.${name}`, draft),
+  ]);
+  draft.set('ulimits', Object.fromEntries(limits), tree);
+}
+
+function limitOf(value: Tree, key: string, draft: AppDraft): unknown {
+  if (value.type !== 'map') return numberOf(value, key, draft);
+  const [soft, hard] = [valueAt(value, 'soft'), valueAt(value, 'hard')];
+  if (soft !== undefined && hard !== undefined)
+    return { soft: numberOf(soft, `${key}.soft`, draft), hard: numberOf(hard, `${key}.hard`, draft) };
+  draft.refuse(key, value, 'needs soft and hard');
+  return undefined;
+}
+
+/** Reads `extra_hosts`: `host:address` or `host=address`, or a map of addresses. */
+export function readExtraHosts(tree: Tree, draft: AppDraft): void {
+  if (tree.type !== 'map') {
+    const hosts = textsOf(tree, 'extra_hosts', draft).map((text) => text.replace(/^([^:=]*)=/, '$1:'));
+    draft.set('extra_hosts', hosts, tree);
+    return;
+  }
+  const hosts = [...tree.entries].flatMap(([name, { value }]) =>
+    isNull(value)
+      ? []
+      : itemsOf(value, `extra_hosts.${name}`, draft, true).map(
+          (address) => `${name}:${textOf(address, `extra_hosts.${name}`, draft) ?? ''}`,
+        ),
+  );
+  draft.set('extra_hosts', hosts, tree);
+}

@@ -1,0 +1,101 @@
+import { check, explain } from '../desired/explain.ts';
+import { fieldName } from '../desired/parse.ts';
+import type { Position } from '../desired/yaml/document.ts';
+import { APP_FIELDS, type AppDefaults, AppFields, isDefault } from '../protocol/app.ts';
+import { NAME_PATTERN, NAME_RULE } from '../protocol/name.ts';
+import type { Fields } from '../protocol/values.ts';
+import { AppDraft, type Project } from './draft.ts';
+import { readEnvironment } from './environment.ts';
+import { KEYS } from './keys.ts';
+import { LEFT_OUT } from './left-out.ts';
+import type { Notes } from './notes.ts';
+import { noteReferences } from './references.ts';
+import type { Entry, MapTree } from './tree.ts';
+import { isNull } from './values.ts';
+
+/** Returns the name of a known key that a misspelt one probably stands for. */
+export type Suggest = (name: string, known: readonly string[]) => string | null;
+
+/**
+ * Returns the fields of the app that a service becomes, without those that have their default. What is wrong, left out or to
+ * be checked is in the notes; after an error, the result is of no use.
+ */
+export function appOf(
+  name: string,
+  service: Entry,
+  project: Project,
+  defaults: AppDefaults,
+  suggest: Suggest,
+  notes: Notes,
+): Fields {
+  const draft = new AppDraft(name, project, notes);
+  if (!NAME_PATTERN.test(name))
+    notes.add('error', name, service, `cannot be the name of an app: ${NAME_RULE}`);
+  if (service.value.type !== 'map') {
+    notes.add('error', name, service, 'must be a map with an image');
+    return {};
+  }
+  readKeys(service.value, draft, suggest);
+  if (draft.fields['container_image'] === undefined)
+    notes.add('error', name, service, imageMissing(service.value));
+  else checkFields(draft, service);
+  noteReferences(draft);
+  return withoutDefaults(draft.fields, defaults);
+}
+
+function readKeys(service: MapTree, draft: AppDraft, suggest: Suggest): void {
+  for (const [key, { value, line, column }] of service.entries)
+    if (!isNull(value) && !Object.hasOwn(KEYS, key)) noteKey(key, { line, column }, draft, suggest);
+  readEnvironment(service, draft);
+  for (const [key, { read }] of Object.entries(KEYS)) {
+    const entry = service.entries.get(key);
+    // The place of a value that is a map or list is that of its key, where people look for it.
+    if (entry !== undefined && !isNull(entry.value))
+      read({ ...entry.value, line: entry.line, column: entry.column }, draft);
+  }
+}
+
+const RESOLVE =
+  'is not followed: write all of it into one file with `docker compose config > resolved.yaml`, and import that';
+
+function noteKey(key: string, place: Position, draft: AppDraft, suggest: Suggest): void {
+  if (key.startsWith('x-') || key === '<<') return;
+  if (key === 'extends') {
+    draft.refuse(key, place, RESOLVE);
+    return;
+  }
+  const advice = Object.hasOwn(LEFT_OUT, key) ? LEFT_OUT[key] : undefined;
+  if (advice !== undefined) {
+    draft.leaveOut(key, place, advice);
+    return;
+  }
+  const meant = suggest(key, [...Object.keys(KEYS), ...Object.keys(LEFT_OUT)]);
+  draft.leaveOut(
+    key,
+    place,
+    `is no key of Compose that is known here${meant === null ? '' : `; did you mean ${meant}?`}`,
+  );
+}
+
+function imageMissing(service: MapTree): string {
+  return service.entries.has('build')
+    ? 'has no image, and devices do not build one: push the image that `build` makes, and name it in `image`'
+    : 'has no image; name it in `image`';
+}
+
+/** Notes what the checks of apps have against the fields, at the keys from which they come. */
+function checkFields(draft: AppDraft, service: Position): void {
+  const checked = check(AppFields, draft.fields);
+  if (checked.success) return;
+  for (const { path, message } of explain(checked.error.issues, APP_FIELDS)) {
+    const place = draft.places.get(fieldName(path)) ?? draft.places.get(`${path[0]}`) ?? service;
+    draft.refuse(fieldName(path), place, message);
+  }
+}
+
+/** Returns the fields in the order of the API, without those that have their default or no value. */
+function withoutDefaults(fields: Fields, defaults: AppDefaults): Fields {
+  const isSet = (field: string): boolean =>
+    fields[field] !== undefined && !isDefault(field, fields[field], defaults);
+  return Object.fromEntries(APP_FIELDS.filter(isSet).map((field) => [field, fields[field]]));
+}

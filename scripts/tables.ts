@@ -1,3 +1,5 @@
+import { KEYS } from '../src/compose/keys.ts';
+import { LEFT_OUT } from '../src/compose/left-out.ts';
 import { type SettingTable, shownDefault } from '../src/settings/setting.ts';
 import { SETTINGS } from '../src/settings.ts';
 import { WORKER_SETTINGS } from '../src/worker/settings.ts';
@@ -25,6 +27,7 @@ export async function renderedTables(): Promise<DocumentTable[]> {
     { file: 'docs/settings.md', mark: 'settings', table: settingsTable(SETTINGS) },
     { file: 'docs/devices.md', mark: 'settings', table: settingsTable(WORKER_SETTINGS) },
     { file: 'docs/architecture.md', mark: 'layers', table: layersTable(layers) },
+    { file: 'docs/from-compose.md', mark: 'keys', table: composeTable() },
   ];
 }
 
@@ -35,6 +38,16 @@ function settingsTable(settings: SettingTable): string {
     return `| \`${name}\` | ${cell} | ${setting.meaning} |`;
   });
   return ['| Setting | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n');
+}
+
+/** What becomes of each key of a service of Compose. */
+function composeTable(): string {
+  const rows = [
+    ...Object.entries(KEYS).map(([key, { becomes }]) => [key, becomes] as const),
+    ...Object.entries(LEFT_OUT).map(([key, advice]) => [key, `*left out:* ${advice}`] as const),
+  ];
+  const lines = rows.map(([key, text]) => `| \`${key}\` | ${text} |`);
+  return ['| Key of a service | What becomes of it |', '|---|---|', ...lines, ''].join('\n');
 }
 
 function layersTable(layers: Record<string, Layer>): string {

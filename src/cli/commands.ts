@@ -100,22 +100,39 @@ export const COMMANDS = {
   },
   import: {
     name: 'import',
-    summary: 'write the fleet of a running manager as files of a desired state',
+    summary:
+      'write the fleet of a running manager, or the services of a Compose file, as files of a desired state',
     operand: FOLDER,
     options: [
       {
         name: 'from',
         value: 'ADDRESS',
         meaning: 'the http:// or https:// address of a manager with API v2, without credentials',
-        isRequired: true,
       },
+      {
+        name: 'from-compose',
+        value: 'FILE',
+        meaning: 'a Compose file, whose services become apps and a device group',
+      },
+      {
+        name: 'group',
+        value: 'NAME',
+        meaning: "with --from-compose: the group's name; by default, that of the Compose project",
+      },
+      { name: 'dry-run', meaning: 'with --from-compose: print the files, and write nothing' },
       FORMAT,
     ],
     details: [
-      'Credentials come from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD. A file that exists is never overwritten.',
+      'A file that exists is never overwritten.',
+      '--from takes credentials from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD.',
+      '--from-compose replaces variables as Compose does, from the environment and .env beside FILE, and names them. It',
+      'names everything that has no counterpart. It writes all files or, after an error, none.',
     ],
-    examples: [['holdfast import --from https://manager.example', '']],
-    problems: 'the files do not match the manager',
+    examples: [
+      ['holdfast import --from https://manager.example', ''],
+      ['holdfast import --from-compose compose.yaml --dry-run', 'what a Compose file would become'],
+    ],
+    problems: 'the files do not match the manager; the Compose file has an error',
   },
   storeCopy: {
     name: 'store copy',

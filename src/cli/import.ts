@@ -1,4 +1,4 @@
-import { lstat, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Content } from '../desired/content.ts';
 import { newFilePath } from '../desired/file.ts';
@@ -8,23 +8,25 @@ import { changedFields, KIND_NOUNS } from '../plan/describe.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { KINDS, type Kind, NAME_RULE } from '../protocol/name.ts';
 import { sameValue } from '../protocol/values.ts';
-import { parseCommand } from './arguments.ts';
-import { COMMANDS } from './commands.ts';
+import type { CommandArguments } from './arguments.ts';
 import { describeFleet, fleetSettings, prefixProblems } from './fleet.ts';
 import { type ImportedFile, importedFile } from './imported-file.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
 import { type ManagerAddress, type ManagerRecords, readManager } from './manager-records.ts';
+import { readObjects, tryCreate, writeNew } from './new-files.ts';
 import { renderFindings } from './report.ts';
-import { listFolder, loadWorkTree } from './work-tree.ts';
 
 /**
  * Runs `holdfast import --from ADDRESS [FOLDER]`: writes the objects of a running manager as files of a desired state.
  */
-export async function importFleet(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { folder: folderArgument, format, options } = parseCommand(COMMANDS.import, args);
+export async function importFleet(
+  { folder: folderArgument, format, options }: CommandArguments,
+  io: CommandIo,
+): Promise<ExitCode> {
   const { folder, defaults } = fleetSettings(io, folderArgument);
   const records = await readWithProgress(managerOf(options['from'] as string | undefined, io), io);
-  const state = await readFolder(folder, defaults);
+  await tryCreate(mkdir(folder, { recursive: true }));
+  const state = await readObjects(folder, defaults);
   const imports: Import[] = [];
   for (const planned of planImports(records, state, defaults))
     imports.push(await writeImport(folder, planned));
@@ -55,7 +57,7 @@ function managerOf(from: string | undefined, { env, readFile }: CommandIo): Mana
   const base = from?.replace(/\/+$/, '') ?? '';
   if (!isHttpAddress(base))
     throw new UsageError(
-      'import takes --from ADDRESS: the http:// or https:// address of a manager, without credentials; those are read from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD',
+      'import takes --from-compose FILE, or --from ADDRESS: the http:// or https:// address of a manager, without credentials; those are read from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD',
     );
   const { BASIC_AUTH_USER, BASIC_AUTH_PASSWORD, BASIC_AUTH_PASSWORD_FILE } = env;
   const account = { BASIC_AUTH_USER, BASIC_AUTH_PASSWORD, BASIC_AUTH_PASSWORD_FILE };
@@ -66,13 +68,6 @@ function managerOf(from: string | undefined, { env, readFile }: CommandIo): Mana
 
 function isHttpAddress(text: string): boolean {
   return /^https?:\/\/[^\s@?#]+$/i.test(text) && URL.canParse(text);
-}
-
-/** Reads all files of the folder, also those that git ignores. Creates the folder if it does not exist. */
-async function readFolder(folder: string, defaults: AppDefaults): Promise<DesiredState> {
-  await tryCreate(mkdir(folder, { recursive: true }));
-  const { state } = await loadWorkTree(folder, await listFolder(folder), defaults, null);
-  return state;
 }
 
 interface Import extends Pick<ImportedFile, 'path' | 'text' | 'problems'> {
@@ -123,25 +118,6 @@ async function writeImport(folder: string, file: Import): Promise<Import> {
   const message = `is not written: a link, or something else, is in its place; move that away and import again`;
   const problems = [...file.problems, withFile(file.path, fileProblem('file-unexpected', message))];
   return { ...file, problems, outcome: 'not written' };
-}
-
-/** Creates a file and its folder. A folder that is a link is refused, since a commit would not contain the file. */
-async function writeNew(path: string, text: string): Promise<void> {
-  const parent = dirname(path);
-  await mkdir(parent, { recursive: true });
-  if ((await lstat(parent)).isSymbolicLink()) throw Object.assign(new Error(parent), { code: 'ENOTDIR' });
-  await writeFile(path, text, { flag: 'wx' });
-}
-
-/** Resolves to false if a file or folder cannot be created because its path, or a parent's, is taken. */
-async function tryCreate(creation: Promise<unknown>): Promise<boolean> {
-  try {
-    await creation;
-    return true;
-  } catch (error) {
-    if (!['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    return false;
-  }
 }
 
 function summarize(

@@ -9,6 +9,11 @@ import { escapeWorkflowCommands, printable } from '../text/printable.ts';
 export const FORMATS = ['text', 'json', 'github'] as const;
 export type Format = (typeof FORMATS)[number];
 
+/** A problem as reports show it: of a desired state, or of another file. */
+export interface Shown extends Omit<Problem, 'code'> {
+  code: string;
+}
+
 /** The results of `validate`, `plan` or `import`. */
 export interface Findings {
   problems: readonly Problem[];
@@ -42,7 +47,7 @@ function jsonOf({ problems, steps, effects }: Findings): object {
 }
 
 /** Returns a workflow command of GitHub; characters that would end a property or the line are escaped. */
-function annotation({ severity, file, line, column, code, message }: Problem): string {
+export function annotation({ severity, file, line, column, code, message }: Shown): string {
   const data = (text: string): string => text.replace(/[%\r\n]/g, (char) => `%${hex(char)}`);
   const property = (text: string): string => data(text).replace(/[:,]/g, (char) => `%${hex(char)}`);
   return `::${severity} file=${property(file)},line=${line},col=${column},title=${property(code)}::${data(message)}\n`;
@@ -58,8 +63,7 @@ const MOST_WITHOUT_TOTALS = 10;
 type Color = 'red' | 'green' | 'yellow' | 'bold' | 'dim';
 
 function textOf({ problems, steps, effects, summary }: Findings, hasColors: boolean): string {
-  const paint = (color: Color, text: string): string =>
-    hasColors ? styleText(color, text, { validateStream: false }) : text;
+  const paint = painter(hasColors);
   const lines = [
     ...(steps.length > MOST_WITHOUT_TOTALS ? [paint('bold', `${totalsOf(effects)}.`), ''] : []),
     ...problems.map((problem) => problemLine(problem, paint)),
@@ -71,9 +75,15 @@ function textOf({ problems, steps, effects, summary }: Findings, hasColors: bool
   return `${lines.join('\n')}\n`;
 }
 
-type Paint = (color: Color, text: string) => string;
+/** Colours a text, or returns it as it is. */
+export type Paint = (color: Color, text: string) => string;
 
-function problemLine({ file, line, column, severity, code, message }: Problem, paint: Paint): string {
+export function painter(hasColors: boolean): Paint {
+  return (color, text) => (hasColors ? styleText(color, text, { validateStream: false }) : text);
+}
+
+/** Returns the line of a problem, which begins with its place. */
+export function problemLine({ file, line, column, severity, code, message }: Shown, paint: Paint): string {
   const label = severity === 'error' ? paint('red', 'error') : paint('yellow', 'warning');
   return `${paint('bold', `${printable(file)}:${line}:${column}`)}: ${label}: ${printable(message)} ${paint('dim', `[${code}]`)}`;
 }

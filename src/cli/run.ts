@@ -6,7 +6,7 @@ import { closestName } from '../suggest.ts';
 import { COMMAND_WORDS, commandOf } from './commands.ts';
 import { completion } from './completion.ts';
 import { helpText } from './help.ts';
-import { importFleet } from './import.ts';
+import { runImport } from './import-compose.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
 import { plan } from './plan.ts';
 import { type CopyStore, storeCopy } from './store-copy.ts';
@@ -58,7 +58,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   serve: (args, { io, serve }) => serve(settingsFrom(io, args)),
   validate: (args, { io }) => validate(args, io),
   plan: (args, { io }) => plan(args, io),
-  import: (args, { io }) => importFleet(args, io),
+  import: (args, { io }) => runImport(args, io),
   store: (args, { io, copyStore }) => storeCopy(args, io, copyStore),
   completion: (args, { io }) => print(io, completion(args)),
 };

@@ -76,7 +76,7 @@ describe('a container on a real Docker', () => {
       { HostConfig: { Tmpfs: { '/scratch': 'size=1m,mode=1777' } } },
     ],
     ['cap_add', { cap_add: ['CAP_SYS_NICE'] }, { HostConfig: { CapAdd: ['CAP_SYS_NICE'] } }],
-    ['cap_drop', { cap_drop: ['MKNOD'] }, { HostConfig: { CapDrop: ['CAP_MKNOD'] } }],
+    ['cap_drop', { cap_drop: ['CAP_MKNOD'] }, { HostConfig: { CapDrop: ['CAP_MKNOD'] } }],
     [
       'security_opt',
       { security_opt: ['no-new-privileges:true', 'seccomp:unconfined'] },

@@ -372,6 +372,10 @@ describe('the document at /openapi.json', () => {
       'ContainersPerInput',
       'DeviceGroupChangeInput',
       'DeviceGroupFieldsInput',
+      'HealthcheckInput',
+      'LoggingInput',
+      'UlimitPairInput',
+      'UlimitsInput',
     ]);
   });
 

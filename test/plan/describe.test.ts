@@ -182,6 +182,31 @@ describe('describeStep', () => {
       ],
     ],
     [
+      'optional fields that come, change and go',
+      appStep(
+        { memory: '64m', healthcheck: { test: 'true', interval: 5 }, restart: 'no', init: true },
+        {
+          memory: '128m',
+          healthcheck: { test: ['CMD', 'true'], interval: 5 },
+          restart: 'always',
+          ulimits: { nofile: { soft: 1, hard: 2 } },
+        },
+      ),
+      [
+        '   healthcheck:',
+        '-    test: "true"',
+        '+    test:',
+        '+      - CMD',
+        '+      - "true"',
+        '-  memory: 64m',
+        '+  memory: 128m',
+        '-  init: true',
+        '-  restart: "no"',
+        '+  ulimits:',
+        '+    nofile: {"soft":1,"hard":2}',
+      ],
+    ],
+    [
       'a deleted app',
       appStep({ env_vars: { A: '1' } }, null),
       [

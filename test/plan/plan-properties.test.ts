@@ -6,7 +6,9 @@ import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan, type Plan } from '../../src/plan/plan.ts';
 import type { Step } from '../../src/plan/step.ts';
 import { parseKey } from '../../src/protocol/name.ts';
+import { OPTIONAL_DEFAULTS, OPTIONAL_FIELDS } from '../../src/protocol/optional-fields.ts';
 import { anyCommit, changesOf, DEFAULTS, type Files, stateOf } from '../support/fleet.ts';
+import { fewOptionalFields } from '../support/optional-fields.ts';
 
 /** Many short histories find more bugs than few long ones. */
 const RUNS = { numRuns: 2000 };
@@ -163,6 +165,8 @@ const anyFields = fc.record(
   { requiredKeys: ['container_image'] },
 );
 
+const ALL_DEFAULTS = { ...DEFAULTS, ...OPTIONAL_DEFAULTS };
+
 /** The same fields as a user might write them: in another order, with comments and with defaults written out. */
 function rewritten(
   fields: Record<string, unknown>,
@@ -170,7 +174,7 @@ function rewritten(
   writtenOut: readonly string[],
 ): string {
   const all: Record<string, unknown> = { ...fields };
-  for (const field of writtenOut) all[field] ??= DEFAULTS[field as keyof typeof DEFAULTS];
+  for (const field of writtenOut) all[field] ??= (ALL_DEFAULTS as Record<string, unknown>)[field];
   const lines = order.flatMap((field) =>
     all[field] === undefined ? [] : [`# ${field}`, `"${field}":   ${JSON.stringify(all[field])} # here`],
   );
@@ -179,13 +183,15 @@ function rewritten(
 
 describe('makePlan over random contents', () => {
   it('plans nothing for changed comments, another order of keys or defaults that are written out', () => {
-    const names = ['container_image', ...Object.keys(DEFAULTS)];
+    const names = ['container_image', ...Object.keys(DEFAULTS), ...OPTIONAL_FIELDS];
     fc.assert(
       fc.property(
         anyFields,
         fc.shuffledSubarray(names, { minLength: names.length }),
-        fc.subarray(Object.keys(DEFAULTS)),
-        (fields, order, writtenOut) => {
+        fc.subarray(Object.keys(ALL_DEFAULTS)),
+        fewOptionalFields,
+        (required, order, writtenOut, optional) => {
+          const fields = { ...required, ...optional };
           const first = stateOf({ 'apps/a.yaml': JSON.stringify(fields) });
           const second = stateOf({ 'apps/team/a.yml': rewritten(fields, order, writtenOut) });
           expect([first.problems(), second.problems()]).toEqual([[], []]);

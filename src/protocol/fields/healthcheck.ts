@@ -23,7 +23,10 @@ const shape = {
     .union([FreeText.refine((text) => text.trim() !== '', { error: TEST_RULE }), TestCommand], {
       error: TEST_RULE,
     })
-    .meta({ description: 'A command that ends with 0 if the container is well; ["NONE"] for no check.' }),
+    .meta({
+      id: 'HealthcheckTest',
+      description: 'A command that ends with 0 if the container is well; ["NONE"] for no check.',
+    }),
   interval: Seconds.optional().meta({
     description: "Seconds between two checks; if absent, those of the image's check, or 30.",
   }),

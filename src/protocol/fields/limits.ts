@@ -26,7 +26,8 @@ const ULIMIT_RULE =
   'must be a whole number, or {soft: 1024, hard: 2048} with soft not above hard; -1 is no limit';
 const Pair = z
   .strictObject({ soft: Value, hard: Value })
-  .refine(({ soft, hard }) => isWithin(soft, hard), { error: ULIMIT_RULE });
+  .refine(({ soft, hard }) => isWithin(soft, hard), { error: ULIMIT_RULE })
+  .meta({ id: 'UlimitPair' });
 const Ulimit = z.union([Value, Pair], { error: ULIMIT_RULE }).meta({ id: 'Ulimit' });
 
 function isWithin(soft: number, hard: number): boolean {

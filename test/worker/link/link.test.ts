@@ -11,6 +11,7 @@ import {
 } from '../../../src/worker/link/link.ts';
 import { buildReport } from '../../../src/worker/report.ts';
 import { HAS_OPENSSL, selfSignedCertificate } from '../../support/https-origin.ts';
+import { record } from '../plan/simulation.ts';
 import { deviceStatus } from '../support.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -159,6 +160,17 @@ describe('a poll', () => {
         ],
         unknownFields: ['cron_jobs', 'apps.later'],
       },
+    });
+  });
+
+  it('names the fields that a newer manager has within one that is known', async () => {
+    const container_image = 'nginx:1';
+    const healthcheck = { test: 'true', start_interval: 5 };
+    const { app_name, app_id, ...fields } = record('web', 5, { container_image });
+    const body = info({}, { app_name, app_id, ...fields, healthcheck });
+    expect(await poll(json(body))).toMatchObject({
+      kind: 'new',
+      reply: { unknownFields: ['apps.healthcheck.start_interval'] },
     });
   });
 

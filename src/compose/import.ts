@@ -8,6 +8,7 @@ import type { Fields } from '../protocol/values.ts';
 import { readDotenv } from './dotenv.ts';
 import type { FileVariableUse, Project } from './draft.ts';
 import { type Lookup, type UsedVariable, type Variable, VariableUse } from './interpolate.ts';
+import { NOT_FOLLOWED } from './left-out.ts';
 import { type Note, Notes } from './notes.ts';
 import { appOf, type Suggest } from './service.ts';
 import { type MapTree, readTree, type Tree } from './tree.ts';
@@ -165,7 +166,7 @@ function noteTopLevel(root: MapTree, notes: Notes, suggest: Suggest): void {
   for (const [key, { value, line, column }] of root.entries) {
     if (key.startsWith('x-') || isNull(value) || [...KNOWN, ...NAMED_ELSEWHERE].includes(key)) continue;
     const place = { line, column };
-    if (key === 'include') notes.add('error', key, place, INCLUDE);
+    if (key === 'include') notes.add('error', key, place, NOT_FOLLOWED);
     else {
       const meant = suggest(key, [...KNOWN, ...NAMED_ELSEWHERE]);
       const hint = meant === null ? '' : `; did you mean ${meant}?`;
@@ -173,9 +174,6 @@ function noteTopLevel(root: MapTree, notes: Notes, suggest: Suggest): void {
     }
   }
 }
-
-const INCLUDE =
-  'is not followed: write all of it into one file with `docker compose config > resolved.yaml`, and import that';
 
 function resourcesOf(root: MapTree, key: 'volumes' | 'networks'): Map<string, Tree> {
   const tree = root.entries.get(key)?.value;

@@ -1,3 +1,7 @@
+/** What is said of `extends` and `include`, which are errors: without them, something would be missing. */
+export const NOT_FOLLOWED =
+  'is not followed: write all of it into one file with `docker compose config > resolved.yaml`, and import that';
+
 /**
  * What has no counterpart in an app, and what to do about it: a clause whose subject is the key. The document
  * docs/from-compose.md has the same sentences.
@@ -61,5 +65,6 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   develop: 'is for development, and not needed',
   provider: 'has no counterpart: only containers run on devices',
   models: 'has no counterpart: only containers run on devices',
+  pull_refresh_after: 'has no counterpart: devices pull for each change',
   use_api_socket: 'has no counterpart: mount /var/run/docker.sock with `volumes`',
 };

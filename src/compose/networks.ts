@@ -1,8 +1,8 @@
 import type { Position } from '../desired/yaml/document.ts';
 import type { AppDraft } from './draft.ts';
 import type { Tree } from './tree.ts';
-import { entriesOf, itemsOf, noteOthers, textOf, valueAt } from './values.ts';
-import { isExternal } from './volumes.ts';
+import { entriesOf, itemsOf, noteOthers, textOf } from './values.ts';
+import { isExternal, nameOf } from './volumes.ts';
 
 /** Networks that every device has. */
 const MODES = ['host', 'none', 'bridge'];
@@ -38,8 +38,7 @@ export function readNetworks(tree: Tree, draft: AppDraft): void {
     const key = `networks.${name}`;
     const network = draft.project.networks.get(name);
     if (network?.type === 'map' && isExternal(network)) {
-      const real = valueAt(network, 'name');
-      const known = real === undefined ? name : (textOf(real, key, draft) ?? name);
+      const known = nameOf(network) ?? name;
       names.push(known);
       draft.check(key, place, `must exist on each device: docker network create ${known}`);
     } else if (name !== 'default') draft.leaveOut(key, place, JOINED);

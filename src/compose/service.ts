@@ -7,7 +7,7 @@ import type { Fields } from '../protocol/values.ts';
 import { AppDraft, type Project } from './draft.ts';
 import { readEnvironment } from './environment.ts';
 import { KEYS } from './keys.ts';
-import { LEFT_OUT } from './left-out.ts';
+import { LEFT_OUT, NOT_FOLLOWED } from './left-out.ts';
 import type { Notes } from './notes.ts';
 import { noteReferences } from './references.ts';
 import type { Entry, MapTree } from './tree.ts';
@@ -55,13 +55,10 @@ function readKeys(service: MapTree, draft: AppDraft, suggest: Suggest): void {
   }
 }
 
-const RESOLVE =
-  'is not followed: write all of it into one file with `docker compose config > resolved.yaml`, and import that';
-
 function noteKey(key: string, place: Position, draft: AppDraft, suggest: Suggest): void {
   if (key.startsWith('x-') || key === '<<') return;
   if (key === 'extends') {
-    draft.refuse(key, place, RESOLVE);
+    draft.refuse(key, place, NOT_FOLLOWED);
     return;
   }
   const advice = Object.hasOwn(LEFT_OUT, key) ? LEFT_OUT[key] : undefined;

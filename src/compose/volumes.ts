@@ -26,6 +26,10 @@ function shortMount(tree: Tree, key: string, draft: AppDraft): string | null {
     draft.leaveOut(key, tree, ANONYMOUS);
     return null;
   }
+  if (source === '') {
+    draft.refuse(key, tree, 'has no source before its colon; is a variable empty?');
+    return null;
+  }
   const flags = mode.split(',').filter((flag) => !IGNORED_MODES.test(flag));
   return mountOf(sourceOf(source, key, tree, draft), target, flags);
 }
@@ -59,9 +63,7 @@ function volumeName(source: string, key: string, place: Position, draft: AppDraf
       place,
       'uses a volume with a driver or options, which devices do not know; create it on each device: docker volume create',
     );
-  const name = valueAt(volume, 'name');
-  if (name?.type === 'scalar') return String(name.value);
-  return isExternal(volume) ? source : prefixed;
+  return nameOf(volume) ?? (isExternal(volume) ? source : prefixed);
 }
 
 function isLocal(volume: MapTree): boolean {
@@ -73,6 +75,15 @@ function isLocal(volume: MapTree): boolean {
 export function isExternal(resource: MapTree): boolean {
   const external = valueAt(resource, 'external');
   return external !== undefined && !(external.type === 'scalar' && /^false$/i.test(String(external.value)));
+}
+
+/** Returns the name that a volume or network has in the engine, if the file says it. */
+export function nameOf(resource: MapTree): string | undefined {
+  const external = valueAt(resource, 'external');
+  // Older files have the name of an external one there.
+  const name =
+    valueAt(resource, 'name') ?? (external?.type === 'map' ? valueAt(external, 'name') : undefined);
+  return name?.type === 'scalar' ? String(name.value) : undefined;
 }
 
 const LONG = ['type', 'source', 'target', 'read_only', 'bind', 'volume', 'tmpfs', 'consistency'];

@@ -150,6 +150,15 @@ describe('import of a Compose file changes nothing', () => {
     expect(await pathsIn(folder)).toEqual(Object.keys(present));
   });
 
+  it('if the name of the group cannot be one', async () => {
+    const { compose, folder } = await project({ 'compose.yaml': WEB });
+    const { code, out } = await importCompose(compose, folder, '--group', 'a/b');
+    expect(code).toBe(1);
+    expect(out).toContain('group has no valid name');
+    expect(out).toContain('name it with --group NAME');
+    await expect(readdir(folder)).rejects.toThrow('ENOENT');
+  });
+
   it('if a link has the path of a later file', async () => {
     const { compose, folder } = await project({
       'compose.yaml': `name: shop\n${WEB}  db: {image: "postgres:17"}\n`,

@@ -51,7 +51,8 @@ function service(keys: string, around?: Around, topLevel = '') {
 
 const VOLUMES =
   'volumes:\n  plain:\n  named: {name: other}\n  outer: {external: true}\n  old: {external: {name: x}}\n';
-const NETWORKS = 'networks: {own: {}, shared: {external: true}, proxy: {external: true, name: edge}}\n';
+const NETWORKS =
+  'networks: {own: {}, shared: {external: true}, proxy: {external: true, name: edge}, old: {external: {name: y}}}\n';
 
 describe('a service gives its app what it says, for example with', () => {
   it.each<[string, Record<string, unknown>]>([
@@ -81,8 +82,8 @@ describe('a service gives its app what it says, for example with', () => {
       { volumes: ['/a:/b', '/a:/b:ro', '/a:/b', '/srv/shop/c:/d', '/home/ops/e:/f:z,ro'] },
     ],
     [
-      'volumes: ["plain:/a", "named:/b", "outer:/c", "unlisted:/d"]',
-      { volumes: ['shop_plain:/a', 'other:/b', 'outer:/c', 'shop_unlisted:/d'] },
+      'volumes: ["plain:/a", "named:/b", "outer:/c", "unlisted:/d", "old:/e"]',
+      { volumes: ['shop_plain:/a', 'other:/b', 'outer:/c', 'shop_unlisted:/d', 'x:/e'] },
     ],
     [
       'volumes: [{type: bind, source: ./a, target: /b, read_only: true, bind: {selinux: z, propagation: rslave}}]',
@@ -103,7 +104,7 @@ describe('a service gives its app what it says, for example with', () => {
     ],
     ['network_mode: host', { networks: ['host'] }],
     ['network_mode: none', { networks: ['none'] }],
-    ['networks: [shared, proxy]', { networks: ['shared', 'edge'] }],
+    ['networks: [shared, proxy, old]', { networks: ['shared', 'edge', 'y'] }],
     ['networks: {default: , shared: {}}', { networks: ['shared'] }],
     ['command: echo "a b" \'c d\' e\\ f', { command: ['echo', 'a b', 'c d', 'e f'] }],
     ['command: [echo, 5, true]', { command: ['echo', '5', 'true'] }],

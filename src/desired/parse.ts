@@ -17,7 +17,6 @@ import {
   readYaml,
   type YamlDocument,
 } from './yaml/document.ts';
-import { readPlain } from './yaml/plain.ts';
 
 /**
  * The content of one file, or its problems. `memberPositions` has the position of each app of a group in the file, for
@@ -78,10 +77,6 @@ function readFields(
     const message = 'is a Git LFS pointer, not the file itself; remove it from LFS and commit the text';
     return { ok: false, problems: [fileProblem('file-lfs-pointer', message)] };
   }
-  const plain = readPlain(text);
-  const fields = plain === null ? null : checkFields(kind, plain);
-  // Otherwise the file has a problem or is not plain: only the full parser has the positions for problems.
-  if (fields?.ok === true) return fields;
   const document = readYaml(text);
   return document.ok ? checkFields(kind, document.value) : document;
 }

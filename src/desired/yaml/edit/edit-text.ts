@@ -3,7 +3,6 @@ import { HoldfastError } from '../../../errors.ts';
 import { type Fields, sameValue } from '../../../protocol/values.ts';
 import { type ReadResult, type ReadYaml, readYaml, type YamlDocument, type YamlSource } from '../document.ts';
 import { parseYaml, type YamlTree } from '../parse.ts';
-import { readPlain } from '../plain.ts';
 import { editTop } from './edit-part.ts';
 import { type CollectionPart, layOut } from './layout.ts';
 import { isFirstOnLine, trimTrailingBlanks } from './lines.ts';
@@ -58,8 +57,6 @@ export function editText(text: string, target: Fields, read: ReadYaml = readYaml
 
 /** Whether the text holds the target when it is read back. */
 function holds(text: string, target: Fields): boolean {
-  const plain = readPlain(text);
-  if (plain !== null) return sameValue(plain.value, target);
   const read = readYaml(text);
   return read.ok && sameValue(read.value.value, target);
 }

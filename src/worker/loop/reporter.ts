@@ -1,4 +1,5 @@
 import { messageOf } from '../../errors.ts';
+import type { ReportKind } from '../link/outbox.ts';
 import { createMachine } from '../machine.ts';
 import { buildReport, type ContainerFigures } from '../report.ts';
 import type { WorkerStatus } from '../status.ts';
@@ -46,7 +47,7 @@ export class Reporter {
     const { outbox, link, stopping, random, logger } = this.#parts;
     try {
       const due = outbox.due(secondsOf(this.#parts));
-      if (due !== null) outbox.put(due, await this.#make(), secondsOf(this.#parts));
+      if (due !== null) await this.#put(due);
       const batch = outbox.batch(secondsOf(this.#parts));
       if (batch.length === 0) return;
       const result = await link.send(batch, stopping);
@@ -55,6 +56,14 @@ export class Reporter {
     } catch (error) {
       if (!stopping.aborted) logger.error({ err: error }, `a report failed: ${messageOf(error)}`);
     }
+  }
+
+  async #put(kind: ReportKind): Promise<void> {
+    const { outbox } = this.#parts;
+    const shown = this.#shown;
+    outbox.put(kind, await this.#make(), secondsOf(this.#parts));
+    // The figures take seconds: what changed meanwhile is not in this report.
+    if (this.#shown !== shown) outbox.noteChange(secondsOf(this.#parts));
   }
 
   async #make() {

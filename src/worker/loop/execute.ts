@@ -11,7 +11,8 @@ export async function execute(engine: Engine, step: Step, signal: AbortSignal): 
     const imageId = await act(engine, step, signal);
     return imageId === null ? { ok: true, step } : { ok: true, step, imageId };
   } catch (error) {
-    return { ok: false, step, code: codeOf(error, step), text: messageOf(error) };
+    const isOutage = error instanceof EngineError && error.code === 'unavailable';
+    return { ok: false, step, code: codeOf(error, step), text: messageOf(error), isOutage };
   }
 }
 
@@ -54,7 +55,7 @@ async function create(engine: Engine, step: Extract<Step, { do: 'create' }>): Pr
 
 const CODES: Readonly<Record<EngineErrorCode, TroubleCode | null>> = {
   unavailable: 'engine-unavailable',
-  timeout: null,
+  timeout: 'engine-unavailable',
   absent: null,
   'name-taken': 'name-taken',
   'port-taken': 'port-conflict',
@@ -67,7 +68,10 @@ const CODES: Readonly<Record<EngineErrorCode, TroubleCode | null>> = {
 };
 
 function codeOf(error: unknown, { do: kind }: Step): TroubleCode {
-  const known = error instanceof EngineError ? CODES[error.code] : null;
+  const engineCode = error instanceof EngineError ? error.code : 'refused';
+  // A pull without progress is the registry's fault.
+  if (kind === 'pull' && engineCode === 'timeout') return 'pull-failed';
+  const known = CODES[engineCode];
   if (known !== null) return known;
   if (kind === 'pull') return 'pull-failed';
   return kind === 'start' || kind === 'restart' ? 'start-failed' : 'create-failed';

@@ -95,8 +95,7 @@ export class Runner {
     this.#log(result);
     this.#count(result);
     const actual = this.#owner.actual();
-    // An engine that went away is nobody's fault.
-    const isOutage = !result.ok && result.code === 'engine-unavailable';
+    const isOutage = !result.ok && result.isOutage === true;
     if (signal.aborted || isOutage || actual === null) return;
     const moment = { now: secondsOf(this.#parts), wallTime: wallTimeOf(this.#parts), random: random() };
     Object.assign(this.#known, learn(this.#known, result, actual, moment));

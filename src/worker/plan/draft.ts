@@ -67,18 +67,12 @@ export class Draft {
   /** Forgets an app that is gone. */
   forget(app: string): void {
     this.#memory = { ...this.#memory, apps: without(this.#memory.apps, app) };
-    const { troubles, stale, retries } = this.#session;
+    const { troubles, stale } = this.#session;
     this.#session = {
       ...this.#session,
       troubles: without(troubles, app),
       stale: without(stale, app),
-      retries: without(retries, app),
     };
-  }
-
-  /** A version that somebody had tried again is judged as any other from now on. */
-  endRetry(app: string): void {
-    this.#session = { ...this.#session, retries: without(this.#session.retries, app) };
   }
 
   trouble(app: string, lane: Lane): AppTrouble | undefined {

@@ -10,7 +10,7 @@ import { goBackTogether, planStay } from './stay.ts';
 import { discardStep } from './steps.ts';
 import { isRolling, type Swapping, swap } from './swap.ts';
 import type { Version } from './version.ts';
-import { type AppView, currentsOf, isOfVersion, isUp, risenOf } from './view.ts';
+import { type AppView, currentsOf, isOfVersion, isUp, NO_MEMORY, risenOf } from './view.ts';
 
 type Run = Judged & { aim: Extract<Aim, { kind: 'run' }> };
 
@@ -124,8 +124,7 @@ function takeBack(
   draft: Draft,
 ): void {
   const failed = { id, code, text, since: draft.world.wallTime, log: [] };
-  draft.remember(view.name, { failed });
-  draft.endRetry(view.name);
+  draft.remember(view.name, { failed, retry: null });
   if (container !== null) draft.failures.push({ app: view.name, container: container.id });
   draft.setPhase(view.name, 'updating', { code, text });
 }
@@ -223,7 +222,8 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
 function showSteady(view: AppView, currents: readonly Container[], version: Version, draft: Draft): void {
   const obstacle = heal(view.name, currents, version, draft);
   const isWell = obstacle === null && currents.length >= version.count;
-  draft.setPhase(view.name, isWell ? 'running' : 'failing', obstacle);
+  const isStarting = currents.some(({ state }) => state === 'created');
+  draft.setPhase(view.name, isWell ? (isStarting ? 'updating' : 'running') : 'failing', obstacle);
 }
 
 /** All is well: the versions are good now, and what is left of earlier ones goes. */
@@ -247,9 +247,8 @@ function confirm(view: AppView, version: Version, draft: Draft): void {
   const current = currentsOf(view)[0];
   const imageId = current?.imageId ?? stagedImage(view, version, draft.world.actual);
   const good = { id, source, content: contents[0] ?? '', count, imageId, record };
-  draft.remember(view.name, { good, failed: null, staged: null, wayBack: null });
+  draft.remember(view.name, { ...NO_MEMORY, good });
   draft.clear(view.name, 'pull', 'create', 'start', 'heal');
-  draft.endRetry(view.name);
   draft.setPhase(view.name, 'running');
 }
 
@@ -281,7 +280,7 @@ function planStop(view: AppView, draft: Draft): void {
     const { id, contents, count, record } = wanted;
     const source = draft.world.wanted?.source ?? '';
     const good = { id, source, content: contents[0] ?? '', count, imageId: null, record };
-    draft.remember(name, { good, failed: null, staged: null, wayBack: null });
+    draft.remember(name, { ...NO_MEMORY, good });
     draft.clear(name, 'pull', 'create', 'start', 'heal');
   }
   draft.setPhase(name, 'stopped');

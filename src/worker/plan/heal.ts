@@ -27,15 +27,16 @@ export function heal(
   const [any] = sick;
   if (any === undefined) return forgive(app, draft);
   const curable = sick.filter(({ container }) => !isLeftAlone(container, ended));
-  const [first] = curable;
-  if (first === undefined)
+  if (curable.length === 0)
     return { ...any.problem, text: `${any.problem.text}; restart: ${record?.restart}` };
+  // One that was made anew only has to be started. If that counted, the next mishap would have to wait.
+  const fallen = curable.find(({ container }) => container.state !== 'created');
   if (draft.isDue(app, 'heal', id)) {
     const steps = curable.flatMap(({ container }) => remedyFor(container, id, draft) ?? []);
     draft.steps.push(...steps);
-    draft.note(app, 'heal', { ...first.problem, id });
+    if (fallen !== undefined) draft.note(app, 'heal', { ...fallen.problem, id });
   }
-  return draft.trouble(app, 'heal') ?? first.problem;
+  return draft.trouble(app, 'heal') ?? fallen?.problem ?? null;
 }
 
 function problemWith({ name, state, health, exitCode }: Container): Obstacle | null {

@@ -52,10 +52,10 @@ function failedVersion(
   { memory, slots }: AppView,
   { name, id }: WantedApp,
   source: string,
-  { troubles, retries }: Session,
+  { troubles }: Session,
   now: number,
 ): Failed | null {
-  if (retries[name] === id) return null;
+  if (memory.retry === id) return null;
   if (memory.failed?.id === id) {
     const again = isPassing(memory.failed.code) ? (troubles[name]?.start?.nextTry ?? 0) : null;
     return again !== null && again <= now ? null : memory.failed;

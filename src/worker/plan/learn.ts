@@ -1,13 +1,14 @@
 import type { TroubleCode } from '../../protocol/report.ts';
 import type { Memory } from './memory.ts';
 import type { Actual, Step } from './model.ts';
-import { type Lane, type Moment, type Session, without, withoutTrouble, withTrouble } from './session.ts';
+import { type Lane, type Moment, type Session, withoutTrouble, withTrouble } from './session.ts';
 import { NO_MEMORY } from './view.ts';
 
 /** How a step ended. */
 export type StepResult =
   | { ok: true; step: Step; imageId?: string }
-  | { ok: false; step: Step; code: TroubleCode; text: string };
+  /** `isOutage`: the engine went away, which is nobody's fault. */
+  | { ok: false; step: Step; code: TroubleCode; text: string; isOutage?: boolean };
 
 /** What the worker knows. */
 export interface Knowledge {
@@ -101,10 +102,8 @@ function learnFailure(
       : withTrouble(known.session, step.app, lane, trouble, moment);
   if (lane !== 'start' || !canGoBack(memory, step.app, id, actual)) return { memory, session };
   const failed = { id, code, text, since: moment.wallTime, log: [] };
-  return {
-    memory: { ...memory, apps: { ...memory.apps, [step.app]: { ...app, failed } } },
-    session: { ...session, retries: without(session.retries, step.app) },
-  };
+  const apps = { ...memory.apps, [step.app]: { ...app, failed, retry: null } };
+  return { memory: { ...memory, apps }, session };
 }
 
 /** Whether something well waits to come back if a new version does not start. */

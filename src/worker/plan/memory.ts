@@ -28,6 +28,8 @@ export type Failed = z.infer<typeof Failed>;
 const AppMemory = z.object({
   good: Good.nullable(),
   failed: Failed.nullable(),
+  /** The id that somebody at the device asked to try again although it had failed. */
+  retry: z.int().nullable().default(null),
   /** The image that was pulled for an id. */
   staged: z.object({ id: z.int(), imageId: z.string() }).nullable(),
   /** Whether what ran before an id took over was well, so that it is worth going back to. */

@@ -46,8 +46,6 @@ export interface Session {
   stale: Readonly<Record<string, { id: number; text: string; since: number }>>;
   /** Until when an app waits so that a fleet does not pull at once: by app, for an id. */
   waits: Readonly<Record<string, { id: number; until: number }>>;
-  /** Ids that somebody at the device asked to try again although they have failed: by app. */
-  retries: Readonly<Record<string, number>>;
   /** What each app was doing at the last look. */
   phases: Readonly<Record<string, Phase>>;
 }
@@ -57,13 +55,13 @@ export const NEW_SESSION: Session = {
   troubles: {},
   stale: {},
   waits: {},
-  retries: {},
   phases: {},
 };
 
 /** What keeps a version from starting and can pass by itself: the version is taken back, and tried again later. */
 const PASSING: ReadonlySet<TroubleCode> = new Set<TroubleCode>([
   'disk-pressure',
+  'engine-unavailable',
   'network-missing',
   'port-conflict',
 ]);

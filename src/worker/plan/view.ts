@@ -18,7 +18,13 @@ export interface AppView {
   strays: readonly Container[];
 }
 
-export const NO_MEMORY: AppMemory = { good: null, failed: null, staged: null, wayBack: null };
+export const NO_MEMORY: AppMemory = {
+  good: null,
+  failed: null,
+  retry: null,
+  staged: null,
+  wayBack: null,
+};
 
 /** Returns the view of an app. */
 export function viewOf(

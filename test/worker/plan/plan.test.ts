@@ -122,6 +122,22 @@ describe('a device', () => {
       expect(d.session.phases['web']?.state).toBe('rolled_back');
     });
 
+  test('tries a version again that somebody asked for although the worker was killed before it began', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:sick' })]);
+    d.settle();
+    d.retry('web', 2);
+    d.session = NEW_SESSION;
+    d.log.length = 0;
+    d.settle();
+    expect(d.log.slice(0, 3)).toEqual(['pull web:sick', 'create web-1.next', 'stop web-1']);
+    expect(d.names()).toEqual(['web-1', 'web-1.failed']);
+    d.log.length = 0;
+    d.session = NEW_SESSION;
+    d.settle();
+    expect(d.log).toEqual([]);
+  });
+
   test('keeps a bad version trying if there is nothing to go back to', () => {
     const d = device(record('web', 1, { container_image: 'web:crash' }));
     expect(d.session.phases['web']?.state).toBe('failing');
@@ -172,6 +188,17 @@ describe('a device', () => {
     d.registry = 'down';
     d.machine.clear();
     d.settle(5);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+  });
+
+  test('starts a container again at once that is stopped soon after it was made anew', () => {
+    const d = device(record('web', 1));
+    d.machine.clear();
+    while (d.running().length === 0) d.settle(1);
+    expect(d.session.phases['web']).toMatchObject({ state: 'updating', obstacle: null });
+    for (const { container } of d.machine.values())
+      Object.assign(container, { state: 'exited', exitCode: 0 });
+    d.settle(1);
     expect(d.running()).toEqual(['web-1 web:v1']);
   });
 
@@ -274,6 +301,17 @@ describe('a step that fails', () => {
     expect(d.running()).toEqual(['web-1 web:v1', 'web-2 web:v1']);
     d.settle(100);
     expect(d.running()).toEqual(['web-1 web:v2', 'web-2 web:v2']);
+  });
+
+  test('is tried again later without a higher id if the engine did not answer when a version was to start', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    d.settle(12, (step) => step.do === 'start' && step.id === 2 && 'engine-unavailable');
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.names()).not.toContain('web-1.failed');
+    expect(d.memory.apps['web']?.failed).toMatchObject({ code: 'engine-unavailable' });
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v2']);
   });
 
   test('waits before it is tried again if the old version does not start while the new one is staged', () => {

@@ -6,6 +6,7 @@ import { Poller } from './poller.ts';
 import { Problems } from './problems.ts';
 import { Reporter } from './reporter.ts';
 import { type AppsInput, isDone, reportedApps, statusContainers } from './status.ts';
+import { Alarm } from './tasks.ts';
 
 /** The worker: what it polls, acts on and reports, and its state for people. */
 export interface Agent {
@@ -13,7 +14,11 @@ export interface Agent {
   device: Device;
   poller: Poller;
   reporter: Reporter;
+  /** Rings when something may be due earlier than it was. */
+  alarm: Alarm;
   status(): WorkerStatus;
+  /** To be called when something may have changed that people or reports show. */
+  noteChange(): void;
 }
 
 /** Reads the memory and takes up what it says. Contacts nobody. */
@@ -23,10 +28,13 @@ export async function createAgent(parts: Parts): Promise<Agent> {
   const { memory, problem } = await parts.memoryFile.read();
   if (problem !== null)
     parts.logger.warn({ problem }, 'this worker begins without a memory; nothing restarts for that');
-  const device = new Device(parts, problems, memory, () => {
+  const alarm = new Alarm();
+  const noteChange = (): void => {
     noteDone(device, appsOf(parts, device));
     reporter.look();
-  });
+    alarm.ring();
+  };
+  const device = new Device(parts, problems, memory, noteChange);
   const poller = new Poller(parts, device, problems);
   const status = (): WorkerStatus => ({
     ...deviceStatus(parts, device),
@@ -37,7 +45,7 @@ export async function createAgent(parts: Parts): Promise<Agent> {
   });
   const reporter = new Reporter(parts, device, status);
   poller.resume();
-  return { parts, device, poller, reporter, status };
+  return { parts, device, poller, reporter, alarm, status, noteChange };
 }
 
 /** Remembers the ETag of a reply once its work is done: from then on each poll says so. */

@@ -40,6 +40,8 @@ export class Device {
   #isStopped = false;
   info: EngineInfo | null = null;
   actual: Actual | null = null;
+  /** When the next look is due, in seconds of the monotonic clock. */
+  nextLookAt = 0;
 
   /** `onChange` is called when something may have changed that people or reports show. */
   constructor(parts: Parts, problems: Problems, memory: Memory, onChange: () => void) {
@@ -103,6 +105,7 @@ export class Device {
     const id = this.wanted?.apps.find(({ name }) => name === app)?.id;
     if (id === undefined) return false;
     Object.assign(this.#known, retry(this.#known, app, id));
+    void this.save();
     void this.look();
     return true;
   }
@@ -118,8 +121,8 @@ export class Device {
     await this.save();
   }
 
-  /** Seconds after which the next look is due: soon while a new version is being judged or a try is due. */
-  lookAgainAfter(): number {
+  /** Seconds until the next look: few while a new version is being judged or a try is due. */
+  #pause(): number {
     const interval = this.#parts.config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
     const now = secondsOf(this.#parts);
     const phases = Object.values(this.session.phases);
@@ -174,6 +177,13 @@ export class Device {
 
   async #look(): Promise<Plan | null> {
     if (this.#isStopped) return null;
+    const made = await this.#lookAndAct();
+    this.nextLookAt = secondsOf(this.#parts) + this.#pause();
+    this.#onChange();
+    return made;
+  }
+
+  async #lookAndAct(): Promise<Plan | null> {
     try {
       await this.connect();
       const wanted = this.wanted;
@@ -211,7 +221,6 @@ export class Device {
         { reason: messageOf(error) },
         'the container engine cannot be used; containers are left to it',
       );
-    this.#onChange();
   }
 
   #observe(wanted: Wanted | null): Promise<Actual> {
@@ -235,6 +244,7 @@ export class Device {
 
   /** `before` is what was under way when the look began: of that, the look can have seen either side. */
   async #act(wanted: Wanted | null, actual: Actual, before: UnderWay): Promise<Plan> {
+    if (wanted !== null) this.#noteAbandoned(actual);
     const disk = await this.#images.careForDisk(this.info?.root ?? '/', actual, wanted);
     const made = plan(this.#world(wanted, actual, disk, before));
     Object.assign(this.#known, { memory: made.memory, session: made.session });
@@ -246,7 +256,6 @@ export class Device {
     await ensureNetwork(this.#parts.engine, made, actual);
     if (!this.#isStopped) this.#runner.begin(made);
     if (this.isIdle && wanted !== null) this.#prune(wanted, actual);
-    this.#onChange();
     return made;
   }
 
@@ -277,6 +286,14 @@ export class Device {
     this.remember({
       apps: { ...this.memory.apps, [app]: { ...memory, failed: { ...memory.failed, log } } },
     });
+  }
+
+  /** Containers of Nebula's worker whose app nobody wants are left alone. */
+  #noteAbandoned({ foreign }: Actual): void {
+    const names = foreign.filter(({ isNebula }) => isNebula === true).map(({ name }) => name);
+    const text = `the device group has no app of these containers of Nebula's worker: ${names.toSorted().join(', ')}`;
+    if (names.length === 0) this.#problems.clear('foreign-containers');
+    else if (this.#problems.show('foreign-containers', text)) this.#parts.logger.warn(text);
   }
 
   /** Carries a prune out once nothing else is to be done. The first one ever seen is only remembered. */

@@ -59,7 +59,7 @@ export class ImageCare {
   }
 
   #warn(text: string): void {
-    if (this.#problems.note('disk-pressure', text)) this.#parts.logger.warn(text);
+    if (this.#problems.show('disk-pressure', text)) this.#parts.logger.warn(text);
   }
 
   async #remove(id: string): Promise<boolean> {

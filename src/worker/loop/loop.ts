@@ -12,6 +12,7 @@ import { describeStep } from '../status/describe-step.ts';
 import { isAsWanted } from '../status.ts';
 import { type Agent, createAgent } from './agent.ts';
 import { type Parts, secondsOf } from './parts.ts';
+import { runTasks } from './tasks.ts';
 
 /** How a run ends, and where what it shows is written. */
 export interface LoopOptions {
@@ -40,86 +41,38 @@ function completed(parts: WorkerParts): Parts {
   return { ...parts, engine, faults, random: Math.random };
 }
 
-/** Seconds for which the worker sleeps at most: what is due is looked up again then. */
-const LONGEST_NAP = 1;
-
 async function runForever(agent: Agent): Promise<ExitCode> {
-  const { parts, device, poller, reporter } = agent;
+  const { parts, device, poller, reporter, alarm } = agent;
   parts.socket?.serve({
     status: () => agent.status(),
     retry: (app) => device.retry(app),
     forgetIds: () => device.forgetIds(),
   });
   const metrics = await openMetrics(agent);
-  let nextLook = 0;
-  const lookAgain = (): void => {
-    nextLook = secondsOf(parts) + device.lookAgainAfter();
-  };
   const tasks = [
-    new Task(
-      () => nextLook,
-      () => device.look().then(lookAgain),
-    ),
-    new Task(
-      () => poller.nextAt,
-      () => pollAndLook(agent),
-    ),
-    new Task(
-      () => reporter.nextAt,
-      () => reporter.run(),
-    ),
+    { dueAt: () => device.nextLookAt, work: () => device.look().then(() => undefined) },
+    { dueAt: () => poller.nextAt, work: () => pollAndLook(agent) },
+    { dueAt: () => reporter.nextAt, work: () => reporter.run() },
   ];
-  while (!parts.stopping.aborted) {
-    for (const task of tasks) task.beginIfDue(() => secondsOf(parts));
-    const nap = Math.min(LONGEST_NAP, ...tasks.map((task) => task.nextAt - secondsOf(parts)));
-    await sleep(Math.max(SHORTEST_NAP, nap) * 1000, undefined, { signal: parts.stopping }).catch(
-      () => undefined,
-    );
-  }
+  const timer = {
+    now: () => secondsOf(parts),
+    sleep: (seconds: number, signal: AbortSignal) =>
+      sleep(seconds * 1000, undefined, { signal }).catch(() => undefined),
+  };
+  const { ended } = await runTasks(tasks, alarm, timer, parts.stopping);
   await device.stop();
-  await Promise.all(tasks.map((task) => task.ended()));
+  await ended;
   await metrics?.close();
   return EXIT.ok;
 }
 
-/** Seconds. */
-const SHORTEST_NAP = 0.02;
-
-/** Work that is done again and again, never twice at once. Times are in seconds of the monotonic clock. */
-class Task {
-  readonly #dueAt: () => number;
-  readonly #work: () => Promise<void>;
-  #running: Promise<void> | null = null;
-
-  /** The work never rejects. */
-  constructor(dueAt: () => number, work: () => Promise<void>) {
-    this.#dueAt = dueAt;
-    this.#work = work;
-  }
-
-  /** When it is due next; infinity while it runs. */
-  get nextAt(): number {
-    return this.#running === null ? this.#dueAt() : Number.POSITIVE_INFINITY;
-  }
-
-  beginIfDue(now: () => number): void {
-    // What is due now is due at the time of this question, which a clock that is read before it has not reached.
-    const dueAt = this.nextAt;
-    if (now() < dueAt) return;
-    this.#running = this.#work().finally(() => {
-      this.#running = null;
-    });
-  }
-
-  async ended(): Promise<void> {
-    await this.#running;
-  }
-}
-
-async function pollAndLook({ parts, poller, device }: Agent): Promise<void> {
+/** Polls, and looks at once if the manager has said something. */
+async function pollAndLook({ parts, poller, device, noteChange }: Agent): Promise<void> {
   try {
+    const before = device.memory.reply;
     await poller.poll();
-    await device.look();
+    if (device.memory.reply === before) noteChange();
+    else await device.look();
   } catch (error) {
     if (!parts.stopping.aborted) parts.logger.error({ err: error }, 'a poll failed');
   }

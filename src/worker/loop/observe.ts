@@ -1,7 +1,7 @@
-import type { ContainerDetails, ContainerSummary, Engine } from '../engine/engine.ts';
+import type { ContainerDetails, ContainerSummary, Engine, Image } from '../engine/engine.ts';
 import { exactReference } from '../engine/references.ts';
 import { containerName, readLabels, readNebulaLabels, roleOf } from '../plan/labels.ts';
-import { type Actual, type Container, ROLES } from '../plan/model.ts';
+import { type Actual, type Container, type Foreign, ROLES } from '../plan/model.ts';
 
 /** What decides which containers are this worker's. */
 export interface Ownership {
@@ -35,10 +35,10 @@ export async function observe(
     engine.images(),
   ]);
   const containers: Container[] = [];
-  const foreign: Actual['foreign'][number][] = [];
+  const foreign: Foreign[] = [];
   for (const summary of summaries) {
     const labelled = labelledBy(summary, ownership);
-    if (labelled === null) foreign.push(summary);
+    if (labelled === null) foreign.push(foreignOf(summary));
     else containers.push(await describe(engine, summary, labelled, ownership, attention, inspected));
   }
   forgetGone(inspected, summaries);
@@ -51,7 +51,22 @@ export async function observe(
       return id === undefined ? [] : [[reference, id]];
     }),
   );
-  return { containers, foreign, networks, images: { ids: new Set(images.map(({ id }) => id)), byReference } };
+  const ids = new Set(images.map(({ id }) => id));
+  return { containers, foreign, networks, images: { ids, byReference, digests: digestsOf(images) } };
+}
+
+/** An image that came from several registries has the digest of the first. */
+function digestsOf(images: readonly Image[]): Map<string, string> {
+  return new Map(
+    images.flatMap(({ id, digests: [reference] }): [string, string][] => {
+      const digest = reference?.split('@').at(-1);
+      return digest === undefined ? [] : [[id, digest]];
+    }),
+  );
+}
+
+function foreignOf({ name, imageId, ports, labels }: ContainerSummary): Foreign {
+  return { name, imageId, ports, isNebula: readNebulaLabels(labels, name) !== null };
 }
 
 function idOf(tags: ReadonlyMap<string, string>, reference: string): string | undefined {

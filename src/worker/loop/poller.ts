@@ -129,14 +129,14 @@ export class Poller {
     const isLost = now - this.#behindSince >= LOST_IDS_AFTER;
     const advice = isLost ? '; the manager seems to have lost its ids: holdfast worker forget-ids' : '';
     this.#error = `${text}${advice}`;
-    if (this.#problems.note('ids-behind', this.#error))
+    if (this.#problems.show('ids-behind', this.#error))
       this.#parts.logger.warn({ reason: this.#error }, 'ids are behind');
     return false;
   }
 
   #noteUnknown(fields: readonly string[]): void {
     if (fields.length === 0) this.#problems.clear('unknown-fields');
-    else if (this.#problems.note('unknown-fields', `this worker does not know ${fields.join(', ')}`))
+    else if (this.#problems.show('unknown-fields', `this worker does not know ${fields.join(', ')}`))
       this.#parts.logger.warn({ fields }, 'the manager sends fields that this worker does not know');
   }
 
@@ -150,7 +150,7 @@ export class Poller {
       config.ON_GROUP_GONE === 'keep' ? 'all stays' : isSure ? 'its apps stop' : 'asking again';
     const text = `the manager has no device group "${config.DEVICE_GROUP}"; ${consequence}`;
     this.#error = text;
-    if (this.#problems.note('group-gone', text)) logger.warn(text);
+    if (this.#problems.show('group-gone', text)) logger.warn(text);
     if (isSure && config.ON_GROUP_GONE === 'stop') this.#stopAll();
     return true;
   }

@@ -10,11 +10,20 @@ export class Problems {
     this.#wallTime = wallTime;
   }
 
-  /** Notes a problem, or one more failed attempt. Returns whether it is new or says something else. */
-  note(code: TroubleCode, text: string, nextTry: number | null = null): boolean {
+  /** Notes one more failed attempt. Returns whether the problem is new or says something else. */
+  note(code: TroubleCode, text: string): boolean {
+    return this.#set(code, text, (this.#problems.get(code)?.attempts ?? 0) + 1);
+  }
+
+  /** Notes a state of affairs, at which nothing is tried. Returns whether it is new or says something else. */
+  show(code: TroubleCode, text: string): boolean {
+    return this.#set(code, text, 0);
+  }
+
+  #set(code: TroubleCode, text: string, attempts: number): boolean {
     const before = this.#problems.get(code);
     const since = before?.since ?? this.#wallTime();
-    this.#problems.set(code, { code, text, since, attempts: (before?.attempts ?? 0) + 1, next_try: nextTry });
+    this.#problems.set(code, { code, text, since, attempts, next_try: null });
     return before?.text !== text;
   }
 

@@ -50,7 +50,7 @@ function reportedApp(
     wanted: 'count' in app ? app.count : 0,
     running: running.length,
     image: first === undefined ? null : imageOf(app.name, first, input.memory),
-    digest: null,
+    digest: (first && input.actual?.images.digests.get(first.imageId)) ?? null,
     error: errorOf(app.name, phase, input) ?? warningOf(app.name, currents, record, input),
   };
 }

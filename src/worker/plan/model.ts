@@ -48,14 +48,28 @@ export interface Container {
   ports: readonly HostPort[];
 }
 
+/** A container that is not this worker's. */
+export interface Foreign {
+  name: string;
+  imageId: string;
+  ports: readonly HostPort[];
+  /** Whether Nebula's worker made it, and this one does not take it over. */
+  isNebula?: boolean;
+}
+
 /** What is on the machine, as one look at the engine showed it. */
 export interface Actual {
   containers: readonly Container[];
   /** All other containers, of which only names and ports matter. */
-  foreign: readonly { name: string; imageId: string; ports: readonly HostPort[] }[];
+  foreign: readonly Foreign[];
   networks: readonly string[];
   /** The images on this machine. */
-  images: { ids: ReadonlySet<string>; byReference: ReadonlyMap<string, string> };
+  images: {
+    ids: ReadonlySet<string>;
+    byReference: ReadonlyMap<string, string>;
+    /** By image id, if a registry gave one: `sha256:…`. */
+    digests: ReadonlyMap<string, string>;
+  };
 }
 
 /** Why an app is left as it is. */

@@ -23,7 +23,7 @@ export function rehearse(world: World): Step[] {
     const actual: Actual = {
       ...world.actual,
       containers: [...stage.values()],
-      images: { ids, byReference: images },
+      images: { ...world.actual.images, ids, byReference: images },
     };
     const made = plan({ ...world, actual, memory, session, now, busy: new Set(), pulling: new Set() });
     const steps = [...made.jobs.flatMap((job) => job.steps), ...made.pulls];

@@ -103,6 +103,35 @@ describe('a worker', () => {
   });
 });
 
+describe('what a worker shows', () => {
+  it(
+    'has the digest of what runs, and the containers of Nebula that nobody wants, which it leaves alone',
+    TIME,
+    async () => {
+      const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+      const engine = await startEngine();
+      const Labels = { orchestrator: 'nebula', app_name: 'old' };
+      const { id } = engine.addContainer('old-1', { Labels });
+      const worker = await startWorker({ manager: manager.address, engine });
+      const seen = await until(worker.status, (status) => status?.apps[0]?.state === 'running');
+      const digest = engine.registry.find('example.com/web', 'v1')?.digest;
+      expect(seen.apps).toMatchObject([{ digest }]);
+      expect(seen.problems).toMatchObject([
+        { code: 'foreign-containers', text: expect.stringContaining('old-1'), attempts: 0 },
+      ]);
+      expect(engine.container('old-1')).toMatchObject({ id, state: 'running', starts: 0 });
+      await until(
+        () => manager.reports.at(-1),
+        (report) => JSON.stringify(report?.['apps'] ?? []).includes(`"digest":"${digest}"`),
+      );
+      manager.answer = answerOf(6, { web: [5, 'v1'], old: [6, 'v2'] }, { groupId: 2 });
+      const later = await until(worker.status, ({ applied }) => applied === '"f1ee.6-x"');
+      expect(later.problems).toEqual([]);
+      expect(engine.container('old-1').image.version).toBe('v2');
+    },
+  );
+});
+
 describe('--once', () => {
   it('ends with 0 when all is as wanted', TIME, async () => {
     const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));

@@ -98,7 +98,7 @@ export class Simulation {
       containers: [...this.machine.values()].map(({ container }) => ({ ...container })),
       foreign: this.foreign,
       networks: this.networks,
-      images: { ids: new Set(this.images.values()), byReference: this.images },
+      images: { ids: new Set(this.images.values()), byReference: this.images, digests: new Map() },
     };
   }
 

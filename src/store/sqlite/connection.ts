@@ -49,7 +49,6 @@ export function openWriter(path: string): Database {
   return closeOnFailure(db, () => {
     useWriteAheadLog(db);
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
-    enlargeCache(db);
     return db;
   });
 }
@@ -61,8 +60,8 @@ export function openWriter(path: string): Database {
 export function openCopyTarget(path: string): Database {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
   return closeOnFailure(db, () => {
-    db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
-    enlargeCache(db);
+    // Pages that do not fit into the cache (KiB) are written at once, with a sync of the journal each time.
+    db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384');
     return db;
   });
 }
@@ -115,26 +114,6 @@ export function openReader(path: string): Database {
 /** Opens a read-only connection that reads the file without its write-ahead log. */
 export function openWithoutLog(path: string): Database {
   return new DatabaseSync(`${pathToFileURL(path)}?immutable=1`, { readOnly: true });
-}
-
-/** Sets the page cache to 16 MiB: enough for the upper levels of all indexes over a million reports. */
-export function enlargeCache(db: Database): void {
-  db.exec('PRAGMA cache_size = -16384');
-}
-
-/** Sets the page cache to 2 MiB, for reads of many pages that are not needed again soon. */
-export function shrinkCache(db: Database): void {
-  db.exec('PRAGMA cache_size = -2048');
-}
-
-/** Runs a read of whole tables, with a small page cache. */
-export function withSmallCache<T>(db: Database, read: () => T): T {
-  shrinkCache(db);
-  try {
-    return read();
-  } finally {
-    enlargeCache(db);
-  }
 }
 
 /**

@@ -2,14 +2,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import {
-  closeOnFailure,
-  createFile,
-  enlargeCache,
-  openReader,
-  openWriter,
-  rollBackJournal,
-} from './connection.ts';
+import { closeOnFailure, createFile, openReader, openWriter, rollBackJournal } from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
@@ -54,7 +47,6 @@ function openFile(options: SqliteStoreOptions): SqliteStore {
   return closeOnFailure(reader, () => {
     checkHeader(reader, MIGRATIONS);
     checkLog(path, reader);
-    enlargeCache(reader);
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, Buffer.from(random(FLEET_BYTES)).toString('hex'));

@@ -28,7 +28,7 @@ import type {
   StoredGroup,
   StoreState,
 } from '../store.ts';
-import { type Connections, closeConnections, withSmallCache } from './connection.ts';
+import { type Connections, closeConnections } from './connection.ts';
 import { storeError } from './errors.ts';
 import type { CheckFiles } from './open-files.ts';
 import type { CheckSpace } from './space.ts';
@@ -118,7 +118,7 @@ export class SqliteStore implements Store {
 
   appliedObjects(): Promise<AppliedObject[]> {
     const { objects } = this.#reads;
-    return this.#guard(() => objects.parse(withSmallCache(this.#connections.reader, () => objects.all())));
+    return this.#guard(() => objects.parse(objects.all()));
   }
 
   /** Resolves to null: no other process changes this store, so it keeps no marks. */
@@ -194,9 +194,7 @@ export class SqliteStore implements Store {
     const pace = new Pace();
     return this.#reads.counters.since(sinceIdSequence, async (read) => {
       await pace.step();
-      if (sinceIdSequence > 0) return this.#read(read);
-      // Reading all counters reads all objects, too.
-      return this.#read(() => withSmallCache(this.#connections.reader, read));
+      return this.#read(read);
     });
   }
 

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { type Database, enlargeCache, shrinkCache } from './connection.ts';
+import type { Database } from './connection.ts';
 
 /**
  * The `synchronous` pragma of a transaction. With FULL, `COMMIT` waits until the log is on the disk. With NORMAL, a
@@ -40,21 +40,16 @@ export async function inAsyncTransaction<T>(
 }
 
 /**
- * `inAsyncTransaction` for work that changes so much that `COMMIT` would block the event loop for long. Its pages are
- * written to the log while it runs, and synced before `COMMIT`.
+ * `inAsyncTransaction` for work that changes so much that `COMMIT` would block the event loop for long. Its pages leave the
+ * cache for the log while it runs, and are synced before `COMMIT`.
  */
-export async function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  shrinkCache(db);
-  try {
-    return await inAsyncTransaction(db, async () => {
-      const result = await work();
-      // Errors are ignored, since `COMMIT` syncs the log again and reports them.
-      await withLogSynced(db, async () => undefined).catch(() => undefined);
-      return result;
-    });
-  } finally {
-    enlargeCache(db);
-  }
+export function inLargeTransaction<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  return inAsyncTransaction(db, async () => {
+    const result = await work();
+    // Errors are ignored, since `COMMIT` syncs the log again and reports them.
+    await withLogSynced(db, async () => undefined).catch(() => undefined);
+    return result;
+  });
 }
 
 /**

@@ -97,7 +97,11 @@ export const WORKER_SETTINGS = {
     120,
     'seconds within which a new version with a health check has to become healthy',
   ),
-  STOP_TIMEOUT: setting(wholeNumber(1, 3600), 10, 'seconds that a container has to stop before it is killed'),
+  STOP_TIMEOUT: setting(
+    wholeNumber(1, 3600),
+    10,
+    'seconds that a container has to stop before it is killed, unless its app says so',
+  ),
   ROLLBACK: setting(Flag, true, 'false leaves a new version that fails in place instead of taking it back'),
   ON_GROUP_GONE: setting(
     z.enum(['stop', 'keep'], { error: 'must be stop or keep' }),

@@ -12,27 +12,40 @@ export function adopt(memory: Memory, wanted: Wanted, actual: Actual): Memory {
   if (memory.source === wanted.source) return memory;
   const apps: Record<string, AppMemory> = { ...memory.apps };
   for (const app of wanted.apps) {
-    const well = wellOf(app.name, actual.containers);
-    const good = adopted(app, apps[app.name]?.good ?? null, well, wanted.source);
+    const found = foundOf(app.name, actual.containers);
+    const good = adopted(app, apps[app.name]?.good ?? null, found, wanted.source);
     apps[app.name] = { ...NO_MEMORY, good };
   }
   return { ...memory, source: wanted.source, groupId: wanted.groupId, pruneId: null, handovers: [], apps };
 }
 
-/** Returns the containers of an app that run well. One beside an old one of its slot has still to show that it does. */
-function wellOf(name: string, containers: readonly Container[]): Container[] {
-  const own = containers.filter(({ app }) => app === name);
-  const unproven = new Set(own.filter(({ role }) => role === 'old').map(({ slot }) => slot));
-  return own.filter(
-    ({ role, isStray, slot, state, health }) =>
-      role === 'current' && !isStray && !unproven.has(slot) && state === 'running' && health !== 'unhealthy',
-  );
+interface Found {
+  /** Those that run well. */
+  well: readonly Container[];
+  /** Those that have run, and that an engine that ended, or somebody, has stopped. */
+  stopped: readonly Container[];
 }
 
-function adopted(app: WantedApp, good: Good | null, well: readonly Container[], source: string): Good | null {
+/** Returns the containers of an app that count. One beside an old one of its slot has still to show that it runs well. */
+function foundOf(name: string, containers: readonly Container[]): Found {
+  const own = containers.filter(({ app }) => app === name);
+  const unproven = new Set(own.filter(({ role }) => role === 'old').map(({ slot }) => slot));
+  const proven = own.filter(
+    ({ role, isStray, slot }) => role === 'current' && !isStray && !unproven.has(slot),
+  );
+  return {
+    well: proven.filter(({ state, health }) => state === 'running' && health !== 'unhealthy'),
+    // In the middle of an update, a stopped container of a slot that is new can be of a version that failed.
+    stopped: unproven.size > 0 ? [] : proven.filter(({ state }) => state === 'exited' || state === 'paused'),
+  };
+}
+
+function adopted(app: WantedApp, good: Good | null, { well, stopped }: Found, source: string): Good | null {
   const { id, count, record } = app;
   if (good !== null && hasContent(app, good.content)) return { ...good, id, count, record, source };
-  const own = well.filter((container) => container.source === source);
+  const [own = []] = [well, stopped]
+    .map((some) => some.filter((container) => container.source === source))
+    .filter((some) => some.length > 0);
   const newest = own.toSorted((a, b) => b.appId - a.appId)[0];
   if (newest !== undefined) {
     const isWanted = newest.appId === id && hasContent(app, newest.content);

@@ -269,6 +269,34 @@ describe('a worker that was killed', () => {
   });
 });
 
+describe('a device that lost its memory while its containers were stopped', () => {
+  test.each([
+    ['a lower id', 4, 'ids-behind'],
+    ['the same id and other content', 5, 'content-without-id'],
+  ])('starts them, and does not believe %s', (_name, id, code) => {
+    const d = device(record('web', 5));
+    for (const { container } of d.machine.values())
+      Object.assign(container, { state: 'exited', exitCode: 255, ports: [] });
+    forget(d);
+    d.wanted = wanted([record('web', id, { container_image: 'web:v2' })]);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']?.obstacle?.code).toBe(code);
+  });
+
+  test('does not take for good what it finds in the middle of an update', () => {
+    const app = { containers_per: { server: 2 } };
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { ...app, container_image: 'web:crash' })]);
+    while (!d.log.includes('start web-2')) d.settle(1);
+    for (const { container } of d.machine.values())
+      Object.assign(container, { state: 'exited', exitCode: 255 });
+    forget(d);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+  });
+});
+
 describe('a step that fails', () => {
   test.each(['stop', 'rename', 'remove'])('waits before it is tried again if it is a %s', (kind) => {
     const d = device(record('web', 1));

@@ -75,11 +75,6 @@ export interface Reader {
    * pointed to if it got from `from` to `to` by fast-forwards alone. Null in a shallow clone, which cannot tell.
    */
   commitsBetween(from: string, to: string): Promise<string[] | null>;
-  /**
-   * Resolves to the commits that the followed branch has pointed to according to git's reflogs, newest first: one list
-   * for each reflog that records its moves (its own, and that of HEAD).
-   */
-  reflogCommits(): Promise<string[][]>;
   /** Ends the git processes of the reader. */
   close(): Promise<void>;
 }

@@ -24,12 +24,9 @@ async function fastForward(manager: TestManager, revision: string): Promise<void
   await manager.reconcile();
 }
 
-/** Loses the store and the reflogs, and puts back this version of the record, as a fresh clone would have it. */
+/** Loses the store, and puts back this version of the record. */
 function loseAllBut(manager: TestManager, record: string): Promise<TestManager> {
-  return loseStore(manager, async () => {
-    await setRecord(manager, record);
-    await manager.repository.git('reflog', 'expire', '--expire=now', '--all');
-  });
+  return loseStore(manager, () => setRecord(manager, record));
 }
 
 /**

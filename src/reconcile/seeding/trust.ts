@@ -18,8 +18,7 @@ const TRUST_NONE: Trust = () => false;
 
 /**
  * Finds the objects that certainly did not change between the record's revision and the head. Devices may have been
- * served any commit between the two, and any commit that the branch was at meanwhile and has left since. An object is
- * trusted if all of this holds:
+ * served any commit between the two. An object is trusted if all of this holds:
  *
  * - At each of these commits, its file is the same as at the record's revision. (No commit needs to touch a file for it to
  *   change and come back: a merge can take the file of an older commit.)
@@ -40,9 +39,8 @@ export async function trustOf(
   if ((await reader.folderTree(revision)) !== tree) return TRUST_NONE;
   const between = await reader.commitsBetween(revision, head);
   if (between === null) return TRUST_NONE;
-  const served = new Set([...between, ...visitsSince(await reader.reflogCommits(), revision)]);
   // Trees are compared before the walk: git may never finish a walk over trees that it cannot compare.
-  const different = await pathsDifferentAt(served, tree, reader);
+  const different = await pathsDifferentAt(between, tree, reader);
   if (different === null) return TRUST_NONE;
   const touched = await reader.touchedPaths(revision, head);
   if (touched === null) return TRUST_NONE;
@@ -83,8 +81,7 @@ async function pathsDifferentAt(
   const paths = new Set<string>();
   const compared = new Set([recorded]);
   for (const commit of commits) {
-    // A reflog can name a commit that git no longer has.
-    const tree = await reader.folderTree(commit).catch(() => null);
+    const tree = await reader.folderTree(commit);
     if (compared.has(tree)) continue;
     compared.add(tree);
     const changes = tree === null || recorded === null ? null : await reader.changes(recorded, tree);
@@ -92,19 +89,6 @@ async function pathsDifferentAt(
     for (const { path } of changes) paths.add(path);
   }
   return paths;
-}
-
-/**
- * Commits of each reflog (newest first) that come after its first visit to the revision; the whole reflog if it does not
- * name the revision.
- */
-function visitsSince(reflogs: readonly string[][], revision: string): Set<string> {
-  return new Set(
-    reflogs.flatMap((visits) => {
-      const first = visits.lastIndexOf(revision);
-      return first < 0 ? visits : visits.slice(0, first);
-    }),
-  );
 }
 
 function isGroupFile(path: string): boolean {

@@ -51,6 +51,5 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     commonAncestor: suspecting(inner.commonAncestor),
     touchedPaths: suspecting(inner.touchedPaths),
     commitsBetween: suspecting(inner.commitsBetween),
-    reflogCommits: suspecting(inner.reflogCommits),
   };
 }

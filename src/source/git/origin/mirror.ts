@@ -31,8 +31,6 @@ export interface Mirror {
 const FOLDER = 'mirror.git';
 const SETTINGS = 'transfer.gitconfig';
 const SETTINGS_OF_MIRROR: readonly (readonly [string, string])[] = [
-  // Where the branch was before decides which recorded ids can be trusted. A bare repository has no reflogs by default.
-  ['core.logAllRefUpdates', 'true'],
   // Nobody fetches from the mirror, and writing bitmaps takes twice as long as joining the packs.
   ['repack.writeBitmaps', 'false'],
 ];

@@ -229,17 +229,6 @@ export const commands = {
       objectId(to),
       `^${objectId(from)}`,
     ),
-  /** Prints the commits at which a branch, or HEAD, has been according to its reflog, newest first. */
-  visited: (ref: string) =>
-    command(
-      'log',
-      '--walk-reflogs',
-      '--max-count=10000',
-      '--format=%H',
-      '--end-of-options',
-      ref === 'HEAD' ? ref : refName(ref),
-      '--',
-    ),
   /** Prints the committer times of the newest commits that any ref or reflog reaches. */
   newestCommits: () =>
     command(

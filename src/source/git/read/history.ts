@@ -2,8 +2,6 @@ import type { FolderHistory } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { listNames } from '../process/names.ts';
 import { OutputTooLarge, runGit } from '../process/run.ts';
-import type { Followed } from '../repository/followed.ts';
-import { currentBranch } from '../repository/refs.ts';
 import { isShallow, type Repository } from '../repository/repository.ts';
 
 /** Milliseconds for the walk over the whole history; it took 14 s for 2,000 commits of 10,000 files in one folder. */
@@ -56,16 +54,6 @@ export async function readBetween(
   if (from === to) return [];
   if (await isShallow(repository)) return null;
   return linesOf(await runGit(repository.context, commands.between(from, to)));
-}
-
-/** `Reader.reflogCommits`. Only HEAD's reflog shows that HEAD was moved from one branch to another. */
-export async function readVisited(repository: Repository, followed: Followed): Promise<string[][]> {
-  const { branch, isByHead } = followed;
-  const isHead = isByHead || (await currentBranch(repository)) === branch;
-  const refs = [...(branch === null ? [] : [branch]), ...(isHead ? ['HEAD'] : [])];
-  return Promise.all(
-    refs.map(async (ref) => linesOf(await runGit(repository.context, commands.visited(ref)))),
-  );
 }
 
 function linesOf(text: string): string[] {

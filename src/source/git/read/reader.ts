@@ -10,7 +10,7 @@ import { unreadableCommit } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { asUnavailable } from './guarded.ts';
-import { readBetween, readHistory, readTouched, readVisited } from './history.ts';
+import { readBetween, readHistory, readTouched } from './history.ts';
 import type { ObjectReader } from './objects.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
 
@@ -56,7 +56,6 @@ export function createReader(
     history: () => asUnavailable(() => readHistory(repository)),
     touchedPaths: (from, to) => asUnavailable(() => readTouched(repository, from, to)),
     commitsBetween: (from, to) => asUnavailable(() => readBetween(repository, from, to)),
-    reflogCommits: () => asUnavailable(async () => readVisited(repository, await follow())),
     close,
   };
 }

@@ -8,14 +8,12 @@ export interface Followed {
   branch: string | null;
   /** The commit's id, or `HEAD` if HEAD is detached; null for a branch without a commit. */
   at: string | null;
-  /** Whether HEAD decides what is followed; its reflog then records earlier positions. */
-  isByHead: boolean;
 }
 
 /** Follows a branch, whatever is checked out. */
 export async function followedBranch(repository: Repository, name: string): Promise<Followed> {
   const branch = await realBranch(repository, name);
-  return { ...(await onBranch(repository, branch)), isByHead: false };
+  return onBranch(repository, branch);
 }
 
 /**
@@ -25,24 +23,22 @@ export async function followedBranch(repository: Repository, name: string): Prom
  */
 export async function followedHead(repository: Repository): Promise<Followed> {
   const position = await branchOrStart(repository);
-  return { branch: null, at: 'HEAD', ...position, isByHead: true };
+  return { branch: null, at: 'HEAD', ...position };
 }
 
 /** Resolves to null if HEAD is detached on purpose. */
-async function branchOrStart(repository: Repository): Promise<Position | null> {
+async function branchOrStart(repository: Repository): Promise<Followed | null> {
   const branch = await currentBranch(repository);
   if (branch !== null) return onBranch(repository, branch);
   return (await startOfRebase(repository)) ?? (await startOfBisection(repository));
 }
 
-type Position = Pick<Followed, 'branch' | 'at'>;
-
-async function onBranch(repository: Repository, branch: string): Promise<Position> {
+async function onBranch(repository: Repository, branch: string): Promise<Followed> {
   return { branch, at: await branchTip(repository, branch) };
 }
 
 /** git has two kinds of rebase, each with a folder for its state. `git am` uses one of them too, but leaves HEAD alone. */
-async function startOfRebase(repository: Repository): Promise<Position | null> {
+async function startOfRebase(repository: Repository): Promise<Followed | null> {
   const { gitFolder } = repository;
   for (const folder of ['rebase-merge', 'rebase-apply']) {
     const name = await readState(`${gitFolder}/${folder}/head-name`);
@@ -53,12 +49,12 @@ async function startOfRebase(repository: Repository): Promise<Position | null> {
   return null;
 }
 
-async function startOfBisection(repository: Repository): Promise<Position | null> {
+async function startOfBisection(repository: Repository): Promise<Followed | null> {
   return parseStart(repository, await readState(`${repository.gitFolder}/BISECT_START`));
 }
 
 /** Parses where git recorded that an operation started: the id of a commit, or the short name of a branch. */
-async function parseStart(repository: Repository, start: string): Promise<Position | null> {
+async function parseStart(repository: Repository, start: string): Promise<Followed | null> {
   if (start === '') return null;
   if (/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(start)) return { branch: null, at: start };
   return onBranch(repository, `refs/heads/${start}`);

@@ -116,7 +116,6 @@ describe('a mirror in which an old commit is damaged', () => {
     ['lastChange', (reader, _, last) => reader.lastChange(last)],
     ['touchedPaths', (reader, first, last) => reader.touchedPaths(first, last)],
     ['commitsBetween', (reader, first, last) => reader.commitsBetween(first, last)],
-    ['reflogCommits', (reader) => reader.reflogCommits()],
   ])('is made again by the next fetch after %s has failed on it', async (_name, read) => {
     const { source, first, last } = await damagedMirror();
     await expect(read(source.reader, first, last)).rejects.toMatchObject({ kind: 'unavailable' });

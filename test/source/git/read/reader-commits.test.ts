@@ -106,23 +106,6 @@ describe('lastChange', () => {
   });
 });
 
-describe('reflogCommits', () => {
-  it('returns where the branch was by its own reflog, and by that of HEAD while the branch is checked out', async () => {
-    const repository = await testRepository();
-    const first = await repository.commit({ a: '1' });
-    const second = await repository.commit({ a: '2' });
-    await repository.git('reset', '--quiet', '--hard', first);
-    const { reader } = await openSource(repository.folder);
-    expect(await reader.reflogCommits()).toEqual([
-      [first, second, first],
-      [first, second, first],
-    ]);
-    const fixed = await openSource(repository.folder, 'main');
-    await repository.git('switch', '--quiet', '-c', 'side');
-    expect(await fixed.reader.reflogCommits()).toEqual([[first, second, first]]);
-  });
-});
-
 describe('touchedPaths and commitsBetween', () => {
   it('return the paths below the folder, and the commits, of a range', async () => {
     const repository = await testRepository();

@@ -54,16 +54,6 @@ describe('a bisection', () => {
     await repository.git('switch', '--quiet', '-c', 'other', first);
     expect(await reader.head()).toEqual({ branch: 'refs/heads/other', revision: first });
   });
-
-  it('does not hide earlier positions of HEAD from reflogCommits', async () => {
-    const { repository, first, last } = await fiveCommits();
-    const { reader } = await openSource(repository.folder);
-    await repository.git('switch', '--quiet', '-c', 'other', first);
-    const served = await repository.commit({ [FILE]: 'other' });
-    await repository.git('switch', '--quiet', 'main');
-    await startBisection(repository, last, first);
-    expect((await reader.reflogCommits()).flat()).toContain(served);
-  });
 });
 
 describe('a rebase of a detached HEAD', () => {

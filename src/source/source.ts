@@ -154,8 +154,8 @@ export interface SectionDraft {
 
 /**
  * The record of ids, which the repository keeps beside its commits at `refs/holdfast/ids` (docs/contract.md, 8.3), with one
- * section for each line. Methods read and write the section of the manager's own line unless they say otherwise. What
- * other managers write to their sections does not affect them.
+ * section for each line. Methods read and write the section of the manager's own line; what other managers write to their
+ * sections does not affect it.
  */
 export interface IdsRecord {
   /** Path of the folder inside the repository; the same in every clone. */
@@ -176,13 +176,8 @@ export interface IdsRecord {
    * they do.
    */
   localOnlyReason(): string | null;
-  /** Reads a section, whose content is not to be trusted; null if there is none. Rejects as `unavailable`. */
-  read(line?: string): Promise<SectionText | null>;
-  /**
-   * Reads the file of this name from each section of every line, both here and at origin, and skips those that cannot
-   * be read. Rejects as `unavailable`.
-   */
-  readFromAllSections(file: string): Promise<string[]>;
+  /** Reads the section, whose content is not to be trusted; null if there is none. Rejects as `unavailable`. */
+  read(): Promise<SectionText | null>;
   /**
    * Replaces the version `draft.expected` of the section. Resolves to the new version once it is durable. Rejects as
    * `moved-on` if the section has another version than the expected one, as `conflict` if trying again cannot help, as

@@ -17,7 +17,6 @@ import {
   recordFiles,
   replaceRecord,
   sectionOf,
-  sectionVersion,
 } from '../support/record-files.ts';
 
 /** Completes `a record that ...`, and does it. */
@@ -35,6 +34,10 @@ const DAMAGES: Damage[] = [
     },
   ],
   ['has the unknown version 0', ({ repository }) => changeMeta(repository, { format: 0 })],
+  [
+    'has a format that only a later version of Holdfast reads',
+    ({ repository }) => changeMeta(repository, { format: 2, more: true }),
+  ],
   [
     'is a blob',
     async ({ repository: { git } }) =>
@@ -100,38 +103,6 @@ describe('a damaged record', () => {
     await expectFollows(worker, next);
     const before = await webId(next);
     expect(await webId(await loseStore(next))).toBe(before);
-  });
-});
-
-describe('a record that a newer version wrote', () => {
-  it('is reported and kept: an intact store continues, a lost one starts above all of its ids', async () => {
-    const [manager, worker] = await startRecordedFleet();
-    const { repository } = manager;
-    const before = await webId(manager);
-    await manager.stop();
-    // As after a clock that was ten days ahead.
-    const highest = Math.floor(Date.now() / 1000) + 864_000;
-    await changeMeta(repository, { format: 2, more: true, highest });
-    const newer = await sectionVersion(repository);
-    const expectRefused = async (next: TestManager): Promise<void> => {
-      const problem = async () => (await statusOf(next)).ids_record.problem?.message;
-      await expect.poll(problem).toMatch(/written by a newer version of Holdfast/);
-      expect(await sectionVersion(repository)).toBe(newer);
-    };
-    const intact = await manager.restart();
-    await expectRefused(intact);
-    expect(await webId(intact)).toBe(before);
-    const lost = await loseStore(intact);
-    await expectRefused(lost);
-    const { ids_seeded } = await statusOf(lost);
-    expect(ids_seeded).toMatchObject({ cause: 'no-counters', record: 'damaged', kept: 0 });
-    expect(ids_seeded.floor).toBeGreaterThan(highest);
-    expect(await webId(lost)).toBe(ids_seeded.floor);
-    await expectFollows(worker, lost);
-    await repository.git('update-ref', '-d', RECORD);
-    await lost.post(`${WEB}/restart`);
-    await expect.poll(async () => (await statusOf(lost)).ids_record.problem).toBeNull();
-    expect(await sectionVersion(repository)).not.toBe('');
   });
 });
 

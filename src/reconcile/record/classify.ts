@@ -1,14 +1,12 @@
 import { lineOf, type SectionText } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
-import { decodeMeta, decodeSection, isNewerFormat, META, type SectionContent } from './format.ts';
+import { decodeMeta, decodeSection, META, type SectionContent } from './format.ts';
 
 /** A section of the record, by what it means for a store, with its version. */
 export type ClassifiedSection =
   | { kind: 'none'; version: null }
-  /** It cannot be read as a section of the line. */
+  /** It cannot be read as a section of the line, as one that a later version of the program wrote in another format. */
   | { kind: 'damaged'; version: string; message: string }
-  /** A later version of the program wrote it: this one cannot read it, and does not replace it. */
-  | { kind: 'newer'; version: string }
   /**
    * `ours`: this store wrote it. `another`: another store of the same line did; if one of the two was lost, restored from
    * a backup or replaced by the other, both have served the same devices.
@@ -19,7 +17,6 @@ export type ClassifiedSection =
 export function classifySection(text: SectionText | null, line: string, fleet: string): ClassifiedSection {
   if (text === null) return { kind: 'none', version: null };
   const { version } = text;
-  if ('files' in text && isNewerFormat(text.files.get(META))) return { kind: 'newer', version };
   const section = 'damage' in text ? text.damage : decodeSection(text.files);
   if (typeof section === 'string') return { kind: 'damaged', version, message: section };
   if (lineOf(section.meta) !== line)

@@ -27,11 +27,6 @@ const Meta = z.strictObject({
   highest: Id,
 });
 
-const NewerFormat = z.object({ format: z.int().gt(FORMAT) });
-
-/** A later format must keep this field: no new id of an earlier version may be lower. */
-const DeclaredHighest = z.object({ format: z.int().min(FORMAT), highest: Id });
-
 /** The `meta.json` of a section. */
 export interface SectionMeta {
   /** The store that wrote it (`StoreState.fleet`). */
@@ -64,7 +59,7 @@ const Shard = z.array(z.unknown());
 /** In rows there are no maps, and no lists within the list of a row. Parsing millions of levels takes seconds. */
 const NESTED = /\{|\[[^\]]*\[[^\]]*\[/;
 
-/** Characters of the file `META`, which needs far fewer: it is also read from the sections of other managers. */
+/** Characters of the file `META`, which needs far fewer. */
 const MAX_META = 2 ** 16;
 
 /** Returns a string that identifies a counter. For the id of an object it is the object's key (`keyOf`). */
@@ -100,24 +95,6 @@ export function decodeMeta(text: string | undefined): SectionMeta | null {
     return meta;
   } catch {
     return null;
-  }
-}
-
-/** Whether this file `META` declares a format that only a later version of the program can read. */
-export function isNewerFormat(text: string | undefined): boolean {
-  try {
-    return NewerFormat.safeParse(parseMeta(text)).success;
-  } catch {
-    return false;
-  }
-}
-
-/** Returns the highest id that a file `META` declares, also in a later format; 0 if it declares none. */
-export function declaredHighest(text: string): number {
-  try {
-    return DeclaredHighest.parse(JSON.parse(text)).highest;
-  } catch {
-    return 0;
   }
 }
 

@@ -15,8 +15,6 @@ const OF_ANOTHER =
   'refs/holdfast/ids has the record of another manager of the same folder, so the ids of this one are not recorded; run one manager per folder (with GIT_REMOTE, per folder and branch), and restart this one when the other is gone';
 const AHEAD =
   'the record of ids at refs/holdfast/ids is ahead of the store: another manager is running on a copy of it; stop one of them';
-const NEWER =
-  'the record of ids at refs/holdfast/ids was written by a newer version of Holdfast, so ids are not recorded; run that version, or delete the ref, and each running manager writes its ids again';
 const TOO_LARGE = 'there are more names than a record of ids can hold';
 const NO_ROOM =
   'ids have reached their limit, which only a forged record can cause, and cannot be recorded; if this store is lost, ids can be reused: keep it, and check who may push to refs/holdfast';
@@ -117,8 +115,7 @@ export class RecordWriter {
       if (own.changed.size === 0 && isAsWritten(text, own)) return own;
     }
     const classified = classifySection(text, this.#dependencies.record.line, state.fleet);
-    if (classified.version !== this.#replaceable || classified.kind === 'newer')
-      await requireReplaceable(classified, own.shards);
+    if (classified.version !== this.#replaceable) await requireReplaceable(classified, own.shards);
     const meta = 'section' in classified ? classified.section.meta : null;
     return newSection(text, meta, classified.kind === 'damaged' ? classified.message : null);
   }
@@ -215,7 +212,6 @@ function isAsWritten(text: SectionText | null, { shards, written: { meta } }: Se
  */
 async function requireReplaceable(classified: ClassifiedSection, counters: Shards): Promise<void> {
   const { kind } = classified;
-  if (kind === 'newer') throw new HoldfastError('conflict', NEWER);
   if (kind === 'another') throw new HoldfastError('conflict', OF_ANOTHER);
   if (kind === 'ours' && (await counters.areBehind(classified.section.rows)))
     throw new HoldfastError('conflict', AHEAD);

@@ -21,10 +21,8 @@ export interface CounterSources {
   /** The counters that the store has, and what happens to them. */
   stored: readonly CounterRow[];
   policy: CounterPolicy;
-  /** The rows of the manager's own section of the record. */
+  /** The rows of the manager's section of the record. */
   recorded: readonly CounterRow[];
-  /** The rows of another line's section, whose store served the same devices: none of their ids is kept. */
-  otherLine: readonly CounterRow[];
 }
 
 type CounterName = Pick<CounterRow, 'kind' | 'name'>;
@@ -37,7 +35,7 @@ type CounterName = Pick<CounterRow, 'kind' | 'name'>;
  * restored later with one of these ids learns that it is outdated. Yields to the event loop between rows.
  */
 export async function seedsOf(
-  { paths, stored, policy, recorded, otherLine }: CounterSources,
+  { paths, stored, policy, recorded }: CounterSources,
   isTrusted: Trust,
   floor: number,
 ): Promise<CounterSeed[]> {
@@ -53,7 +51,6 @@ export async function seedsOf(
     else if (policy === 'raise' || !seeds.has(counterKey(row))) addKept(row);
   });
   await forEachYielding(recorded, (row) => (isKept(row, isTrusted) ? addKept : addUnknown)(row));
-  await forEachYielding(otherLine, addUnknown);
   return [...seeds.values()];
 }
 

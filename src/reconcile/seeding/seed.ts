@@ -1,24 +1,11 @@
 import { startFloor } from '../../plan/ids.ts';
-import {
-  type FolderHistory,
-  type IdsRecord,
-  lineOf,
-  type Reader,
-  type SectionText,
-} from '../../source/source.ts';
+import type { FolderHistory, Reader, SectionText } from '../../source/source.ts';
 import type { CounterRow, HistoryPoint, IdStore, StoreState } from '../../store/store.ts';
 import { type ClassifiedSection, classifySection, mayKnowMore } from '../record/classify.ts';
-import {
-  counterKey,
-  declaredHighest,
-  decodeMeta,
-  highestId,
-  META,
-  type SectionContent,
-} from '../record/format.ts';
+import { counterKey, highestId, type SectionContent } from '../record/format.ts';
 import { Shards } from '../record/shards.ts';
 import { type CounterPolicy, seedsOf } from './counter-seeds.ts';
-import { type Trust, trustOf } from './trust.ts';
+import { trustOf } from './trust.ts';
 
 /** What seeding did, for log and status. */
 export interface Seeding {
@@ -43,13 +30,11 @@ export interface Seeding {
   historyIsComplete: boolean;
 }
 
-/** Sections of the record as they were read. */
-export interface Sections {
-  /** The section of the manager's line; null if there is none. */
-  own: SectionText | null;
-  /** The section of the line that the store followed before, if that is another one. */
-  previous: { line: string; text: SectionText | null } | null;
-  /** Whether this process has used other versions before. It can have given ids since, so their number says nothing. */
+/** The section of the manager's line as it was read. */
+export interface SectionRead {
+  /** Null if there is none. */
+  text: SectionText | null;
+  /** Whether this process has used another version before. It can have given ids since, so their number says nothing. */
   isReread: boolean;
 }
 
@@ -57,8 +42,7 @@ export interface Sections {
 export interface SeedContext {
   store: IdStore;
   reader: Reader;
-  record: Pick<IdsRecord, 'line' | 'read' | 'readFromAllSections'>;
-  sections: Sections;
+  section: SectionRead;
   /** The head, with its line and repository. */
   head: HistoryPoint;
   /** What happens to the store's counters if it has not followed the head's history; null if it has, or was never seeded. */
@@ -67,15 +51,13 @@ export interface SeedContext {
   now: number;
 }
 
-/** Why the store must be seeded, and the sections that know ids which it does not. */
+/** Why the store must be seeded, and the section if it knows ids which the store does not. */
 interface Finding {
   cause: Seeding['cause'];
-  /** The manager's own section as it was read. */
+  /** The section as it was read. */
   classified: ClassifiedSection;
   /** Its content; null if it cannot be read, or the store knows all of it. */
-  own: SectionContent | null;
-  /** The section of another line from which the same devices were served, or may have been. */
-  otherLine: SectionContent | null;
+  recorded: SectionContent | null;
 }
 
 /**
@@ -88,40 +70,16 @@ interface Finding {
  * `unavailable`.
  */
 export async function seedStore(context: SeedContext): Promise<Seeding | null> {
-  const { store, record, sections, discontinuity } = context;
+  const { store, section, discontinuity } = context;
   const state = await store.state();
-  const texts = [sections.own, sections.previous?.text ?? null];
   const isContinued = state.seededFrom !== null && discontinuity === null;
-  if (isContinued && !sections.isReread && !texts.some((text) => mayKnowMore(text, state))) return null;
-  const finding = await findCause(context, state);
-  if (finding === null) return null;
-  const metas = await record.readFromAllSections(META);
-  const otherLine = finding.otherLine ?? (await sectionAfterMove(finding.own, metas, record));
-  return seedFrom(context, { ...finding, otherLine }, Math.max(0, ...metas.map(declaredHighest)));
-}
-
-/**
- * Resolves to null if neither section knows more than the store, and the store has followed the head's history.
- *
- * A store that comes from another line brings its devices along. If it is an old copy, or another store has served the
- * devices since, the section of that line shows it.
- */
-async function findCause(context: SeedContext, state: StoreState): Promise<Finding | null> {
-  const { store, record, sections, discontinuity } = context;
-  const own = classifySection(sections.own, record.line, state.fleet);
-  const ownCause = await causeIn(own, state, store);
-  const { line, text } = sections.previous ?? { line: '', text: null };
-  const previous = classifySection(text, line, state.fleet);
-  // A store without counters comes from no other line.
-  const previousCause = state.seededFrom === null ? null : await causeIn(previous, state, store);
-  const cause = ownCause ?? previousCause ?? (discontinuity === null ? null : 'other-history');
+  if (isContinued && !section.isReread && !mayKnowMore(section.text, state)) return null;
+  const classified = classifySection(section.text, context.head.line, state.fleet);
+  const found = await causeIn(classified, state, store);
+  const cause = found ?? (discontinuity === null ? null : 'other-history');
   if (cause === null) return null;
-  return {
-    cause,
-    classified: own,
-    own: ownCause === null ? null : contentOf(own),
-    otherLine: previousCause === null ? null : contentOf(previous),
-  };
+  const recorded = found !== null && 'section' in classified ? classified.section : null;
+  return seedFrom(context, { cause, classified, recorded });
 }
 
 /**
@@ -152,46 +110,20 @@ async function isAheadOf(
   return counters.areBehind(rows);
 }
 
-/**
- * Looks for the line that the store of `own` moved to last: its devices went along, and may have come back. Resolves to
- * that line's section, which has the names of all lines in between, too, but no rows if they cannot be read; null if the
- * store did not move. `metas` are the `meta.json` of all sections.
- */
-async function sectionAfterMove(
-  own: SectionContent | null,
-  metas: readonly string[],
-  record: SeedContext['record'],
-): Promise<SectionContent | null> {
-  if (own === null) return null;
-  const { fleet, idSequence } = own.meta;
-  const later = metas
-    .map(decodeMeta)
-    .filter((meta) => meta !== null)
-    .filter((meta) => meta.fleet === fleet && lineOf(meta) !== record.line && meta.idSequence > idSequence)
-    .sort((a, b) => b.idSequence - a.idSequence)[0];
-  if (later === undefined) return null;
-  const line = lineOf(later);
-  return contentOf(classifySection(await record.read(line), line, fleet)) ?? { meta: later, rows: [] };
-}
-
-/**
- * Seeds the store. Resolves to null if a history that was not followed gave no counter a seed. `declared` is the highest
- * id that any section declares.
- */
-async function seedFrom(context: SeedContext, finding: Finding, declared: number): Promise<Seeding | null> {
+/** Seeds the store. Resolves to null if a history that was not followed gave no counter a seed. */
+async function seedFrom(context: SeedContext, finding: Finding): Promise<Seeding | null> {
   const { store, reader, head, discontinuity } = context;
-  const { cause, own, otherLine } = finding;
-  const recorded = own?.rows ?? [];
+  const { cause, recorded } = finding;
+  const rows = recorded?.rows ?? [];
   const history = await reader.history();
   const stored = await store.counters(0);
-  const floor = floorAbove({ stored, recorded }, declared, history, context.now);
-  const isTrusted = await trustIn(finding, context);
+  const floor = floorAbove({ stored, recorded: rows }, history, context.now);
+  const isTrusted = recorded === null ? () => false : await trustOf(recorded, head.revision, reader);
   const policy = policyFor(cause, discontinuity);
-  const sources = { paths: history.paths, stored, policy, recorded, otherLine: otherLine?.rows ?? [] };
-  const seeds = await seedsOf(sources, isTrusted, floor);
+  const seeds = await seedsOf({ paths: history.paths, stored, policy, recorded: rows }, isTrusted, floor);
   await store.seedCounters({
     seeds,
-    idSequence: Math.max(own?.meta.idSequence ?? 0, otherLine?.meta.idSequence ?? 0),
+    idSequence: recorded?.meta.idSequence ?? 0,
     defaultFloor: history.isComplete ? 0 : floor,
     from: head,
   });
@@ -200,7 +132,7 @@ async function seedFrom(context: SeedContext, finding: Finding, declared: number
     cause,
     record: recordIn(finding),
     names: seeds.length,
-    kept: recorded.filter((row) => row.hash !== null && isTrusted(counterKey(row))).length,
+    kept: rows.filter((row) => row.hash !== null && isTrusted(counterKey(row))).length,
     floor,
     historyIsComplete: history.isComplete,
   };
@@ -212,33 +144,18 @@ function policyFor(cause: Seeding['cause'], discontinuity: CounterPolicy | null)
   return discontinuity ?? 'raise';
 }
 
-/** If devices can have come from another line, neither section knows everything that they can have seen. */
-async function trustIn({ own, otherLine }: Finding, { head, reader }: SeedContext): Promise<Trust> {
-  return own === null || otherLine !== null ? () => false : trustOf(own, head.revision, reader);
+function recordIn({ classified, recorded }: Finding): Seeding['record'] {
+  if (recorded !== null) return 'used';
+  return classified.kind === 'damaged' ? 'damaged' : 'none';
 }
 
-function recordIn({ classified, own, otherLine }: Finding): Seeding['record'] {
-  if (own !== null || otherLine !== null) return 'used';
-  return classified.kind === 'damaged' || classified.kind === 'newer' ? 'damaged' : 'none';
-}
-
-function contentOf(classified: ClassifiedSection): SectionContent | null {
-  return 'section' in classified ? classified.section : null;
-}
-
-/**
- * Returns a floor above every id of the store and of every section: the devices can have been served from another folder
- * or branch before, by a store that is lost. Only the floor takes other lines into account: an id of another line does not
- * say what the devices of this line had seen before it was given.
- */
+/** Returns a floor above every id that the store or its section of the record knows. */
 function floorAbove(
   { stored, recorded }: Record<'stored' | 'recorded', readonly CounterRow[]>,
-  declared: number,
   { newestCommit }: FolderHistory,
   now: number,
 ): number {
   // A store that is lost can have given one id more than it recorded.
-  const highestRecorded = Math.max(highestId(recorded), declared);
-  const highest = Math.max(highestId(stored), highestRecorded + 1);
+  const highest = Math.max(highestId(stored), highestId(recorded) + 1);
   return startFloor({ now: Math.floor(now / 1000), newestCommit, highestId: highest });
 }

@@ -3,7 +3,7 @@ import type { HistoryPoint, StoreState } from '../../store/store.ts';
 import type { PassDependencies } from '../pass/dependencies.ts';
 import { findDiscontinuity } from './continuity.ts';
 import type { CounterPolicy } from './counter-seeds.ts';
-import { type Sections, type Seeding, seedStore } from './seed.ts';
+import { type SectionRead, type Seeding, seedStore } from './seed.ts';
 
 /** Decides when the store has to take over ids that were given before, and seeds it with them. */
 export interface Seeder {
@@ -29,8 +29,6 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
   const firstCommits: Promise<string | null>[] = [];
   let lastHead: string | null = null;
   let emptySince: number | null = null;
-  /** The line that the store followed when this process began. */
-  let initialLine: string | null = null;
   let unreported: Seeding | null = null;
 
   const discontinuityAt = async (head: HistoryPoint, state: StoreState): Promise<CounterPolicy | null> => {
@@ -42,8 +40,8 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
   };
 
   const seed = async (state: StoreState, head: HistoryPoint, discontinuity: CounterPolicy | null) => {
-    const { sections, isNew, markUsed } = await recordReads.read(initialLine ?? record.line);
-    const context = { ...dependencies, sections, head, discontinuity, now: now() };
+    const { section, isNew, markUsed } = await recordReads.read();
+    const context = { ...dependencies, section, head, discontinuity, now: now() };
     const seeding = isNew || discontinuity !== null ? await seedStore(context) : null;
     markUsed();
     if (seeding === null) return false;
@@ -56,7 +54,6 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
   return {
     seedIfNeeded: async ({ revision }, state) => {
       if (revision === null) emptySince ??= now();
-      initialLine ??= state.seededFrom?.line ?? record.line;
       const isNewHead = revision !== null && revision !== lastHead;
       if (!recordReads.isDue() && !isNewHead) return false;
       const head = { line: record.line, source: record.source, revision };
@@ -75,43 +72,38 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
   };
 }
 
-/** Reads the sections of the record, and remembers which versions of them were taken into account. */
+/** Reads the section of the record, and remembers which version was taken into account. */
 interface RecordReads {
   /** Whether the record has to be read: for the first time, or for the first time since origin was reached. */
   isDue(): boolean;
-  /**
-   * Reads the section of the manager's line, and that of `initialLine` until a version from origin was used. `isNew`:
-   * these versions were not used yet. `markUsed` remembers that they are.
-   */
-  read(initialLine: string): Promise<{ sections: Sections; isNew: boolean; markUsed(): void }>;
+  /** Reads the section. `isNew`: this version was not used yet. `markUsed` remembers that it is. */
+  read(): Promise<{ section: SectionRead; isNew: boolean; markUsed(): void }>;
   /** See `PassReport.recordVersion`. */
   usedVersion(): string | null;
 }
 
 function createRecordReads(record: IdsRecord): RecordReads {
-  /** The versions used last; null before the first. */
-  let usedVersions: string | null = null;
-  /** Whether they were read after origin was reached: then the record is not due again. */
-  let isUsedFromOrigin = false;
+  let isUsed = false;
   let usedVersion: string | null = null;
+  /** Whether it was read after origin was reached: then the record is not due again. */
+  let isUsedFromOrigin = false;
   return {
     usedVersion: () => usedVersion,
-    isDue: () => !isUsedFromOrigin && (usedVersions === null || record.isCurrent()),
-    read: async (initialLine) => {
-      // Asked before the sections are read: they are at least as new as the answer.
+    isDue: () => !isUsedFromOrigin && (!isUsed || record.isCurrent()),
+    read: async () => {
+      // Asked before the section is read: that is at least as new as the answer.
       const isFromOrigin = record.isCurrent();
-      // Sections are read before the store: ids that rise meanwhile must not make it look older than its own record.
-      const own = await record.read();
-      const hasPrevious = initialLine !== record.line && !isUsedFromOrigin;
-      const previous = hasPrevious ? { line: initialLine, text: await record.read(initialLine) } : null;
-      const versions = JSON.stringify([own?.version, previous?.text?.version]);
+      // Read before the store: ids that rise meanwhile must not make it look older than its own record.
+      const text = await record.read();
+      const version = text?.version ?? null;
+      const isNew = !isUsed || version !== usedVersion;
+      const section = { text, isReread: isNew && isUsed };
       const markUsed = (): void => {
-        usedVersions = versions;
-        usedVersion = own?.version ?? null;
+        isUsed = true;
+        usedVersion = version;
         isUsedFromOrigin ||= isFromOrigin;
       };
-      const isNew = versions !== usedVersions;
-      return { sections: { own, previous, isReread: isNew && usedVersions !== null }, isNew, markUsed };
+      return { section, isNew, markUsed };
     },
   };
 }

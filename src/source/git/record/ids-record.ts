@@ -7,12 +7,11 @@ import { isRefMismatch, refTips } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { makeVersion } from './new-version.ts';
 import { moveRefs, RECORD_REF } from './refs.ts';
-import { readFromAllSections, readSection, sectionAt, sectionName } from './sections.ts';
+import { readSection, sectionAt, sectionName } from './sections.ts';
 
 /** How often a write is tried while other managers keep writing their sections. */
 const MAX_ATTEMPTS = 8;
 
-const UNREAD = 'git could not read the record of ids';
 const OTHER_VERSION = 'another process wrote the record of ids';
 
 /** The objects at which the record is found, of whatever type; null if there is none. */
@@ -58,8 +57,8 @@ export function createIdsRecord(
   const { branch, address, refs } = keeper;
   const folder = repository.prefix;
   const line = lineOf({ folder, branch });
-  const ownSection = sectionName(line);
-  const currentTips = (section: string): Promise<RecordTips> =>
+  const section = sectionName(line);
+  const currentTips = (): Promise<RecordTips> =>
     refs.readTips(async (tip) => (await sectionAt(repository, tip, section)).version);
   return {
     folder,
@@ -69,20 +68,12 @@ export function createIdsRecord(
     source: hash('sha256', address, 'hex').slice(0, 32),
     isCurrent: refs.isCurrent,
     localOnlyReason: refs.localOnlyReason,
-    read: (other = line) =>
-      asUnavailable(async () => {
-        const section = sectionName(other);
-        return readSection(repository, (await currentTips(section)).own, section);
-      }, UNREAD),
-    readFromAllSections: (file) =>
-      asUnavailable(async () => {
-        const { own, others } = await currentTips(ownSection);
-        return readFromAllSections(repository, [own, others], file);
-      }, UNREAD),
-    write: (draft) => {
-      const target = { repository, section: ownSection, currentTips: () => currentTips(ownSection), refs };
-      return writeSection(target, draft);
-    },
+    read: () =>
+      asUnavailable(
+        async () => readSection(repository, (await currentTips()).own, section),
+        'git could not read the record of ids',
+      ),
+    write: (draft) => writeSection({ repository, section, currentTips, refs }, draft),
   };
 }
 

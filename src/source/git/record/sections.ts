@@ -141,38 +141,6 @@ export async function readSection(
   }
 }
 
-/** Reads the file of this name from every section of these versions, and skips those in which it cannot be read. */
-export async function readFromAllSections(
-  repository: Repository,
-  tips: readonly (string | null)[],
-  name: string,
-): Promise<string[]> {
-  const objects = openObjects(repository.context);
-  const texts = new Set<string>();
-  try {
-    for (const tip of new Set(tips.filter((tip) => tip !== null))) {
-      const root = await readRoot(objects, tip).catch(nullIfDamaged);
-      for (const { mode, id } of root?.sections.values() ?? []) {
-        const text = mode === FOLDER_MODE ? await readNamed(objects, id, name).catch(nullIfDamaged) : null;
-        if (text !== null) texts.add(text);
-      }
-    }
-    return [...texts];
-  } finally {
-    await objects.close();
-  }
-}
-
-async function readNamed(objects: ObjectReader, folder: string, name: string): Promise<string | null> {
-  const found = (await readTree(objects, folder)).find((entry) => entry.name === name);
-  return found === undefined ? null : decode(await readFile(objects, found.id, MAX_HEADER));
-}
-
-function nullIfDamaged(error: unknown): null {
-  if (error instanceof Damage || isRefusal(error)) return null;
-  throw error;
-}
-
 async function readFiles(objects: ObjectReader, folder: string): Promise<Map<string, string>> {
   const entries = await readTree(objects, folder);
   if (entries.length > MAX_FILES) throw new Damage('it has too many files');

@@ -1,10 +1,10 @@
-import { cp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { idsOf, logged, statusOf, WEB, webId } from '../support/fleet-with-history.ts';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { expectIntact } from '../support/intact.ts';
-import { copyData, RECORD } from '../support/lost-store.ts';
+import { RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
 import { recordFiles, sectionOf } from '../support/record-files.ts';
@@ -184,11 +184,6 @@ describe.each(LAYOUTS)('two managers of one repository with %s', (_, lines) => {
 });
 
 const [MAIN, PRODUCTION] = LAYOUTS[1]![1];
-/** A third branch, whose section comes before that of `production` in the record. */
-const TESTING: Line = {
-  settings: { GIT_BRANCH: 'testing' },
-  section: sectionOf('desired-state', 'testing'),
-};
 
 describe('a manager whose line has no section in the record', () => {
   it('does not take over ids of another branch, and starts above all ids that its devices can have seen', async () => {
@@ -206,15 +201,6 @@ describe('a manager whose line has no section in the record', () => {
     for (const [name, id] of Object.entries(await idsOf(next))) expect(id).toBeGreaterThan(served[name] ?? 0);
   });
 
-  it('starts above all ids of the record, even future ones, since its devices may come from other lines', async () => {
-    const origin = await originOfTwoFleets();
-    const manager = await startAt(origin, MAIN, { now: () => Date.now() + 1_000_000_000 });
-    const before = await idsOf(manager);
-    await manager.stop();
-    const next = await startAt(origin, PRODUCTION);
-    for (const [name, id] of Object.entries(await idsOf(next))) expect(id).toBeGreaterThan(before[name] ?? 0);
-  });
-
   it('but has its store keeps its ids and records them', async () => {
     const origin = await originOfTwoFleets();
     const manager = await startAt(origin, MAIN);
@@ -224,58 +210,5 @@ describe('a manager whose line has no section in the record', () => {
     const moved = await startAt(origin, PRODUCTION, { dataFolder: manager.dataFolder });
     expect(await idsOf(moved)).toEqual(before);
     await expect.poll(() => isRecorded(origin, moved, PRODUCTION)).toBe(true);
-  });
-
-  it('and has an old copy of its store finds in the section of the other branch that the copy is old', async () => {
-    const origin = await originOfTwoFleets();
-    const manager = await startAt(origin, MAIN);
-    await manager.stop();
-    const copy = await copyData(manager);
-    const again = await manager.restart();
-    await again.put(`${WEB}/update`, { privileged: true });
-    const served = await webId(again);
-    await again.put(`${WEB}/update`, { privileged: false });
-    await again.stop();
-    await rm(manager.dataFolder, { recursive: true });
-    await cp(copy, manager.dataFolder, { recursive: true });
-    // On `production` the app is as in the copy, but devices may have seen other contents since.
-    const moved = await startAt(origin, PRODUCTION, { dataFolder: manager.dataFolder, now: later });
-    expect((await statusOf(moved)).ids_seeded).toMatchObject({
-      cause: 'older-than-record',
-      record: 'used',
-      kept: 0,
-    });
-    expect(await webId(moved)).toBeGreaterThan(served + 1);
-  });
-});
-
-describe('a manager that returns without its store to a line that it left', () => {
-  it('starts above the ids that it gave on the line in between', async () => {
-    const origin = await originOfTwoFleets();
-    const manager = await startAt(origin, MAIN);
-    await manager.stop();
-    const moved = await startAt(origin, PRODUCTION, { dataFolder: manager.dataFolder });
-    await moved.put(`${WEB}/update`, { privileged: true });
-    const served = await idsOf(moved);
-    const back = await loseAll(origin, moved, MAIN);
-    expect((await statusOf(back)).ids_seeded).toMatchObject({ record: 'used', kept: 0 });
-    for (const [name, id] of Object.entries(await idsOf(back))) expect(id).toBeGreaterThan(served[name] ?? 0);
-  });
-
-  it('gives no id again that it gave on the last of several lines in between', async () => {
-    const origin = await originOfTwoFleets();
-    const manager = await startAt(origin, MAIN);
-    await manager.stop();
-    const { dataFolder } = manager;
-    await origin.bare.git('branch', 'testing', 'main');
-    const testing = await startAt(origin, TESTING, { dataFolder });
-    await testing.stop();
-    const moved = await startAt(origin, PRODUCTION, { dataFolder });
-    await moved.post('/api/v2/apps/new', { container_image: 'new:1' });
-    await moved.post('/api/v2/apps/new/restart');
-    const served = (await moved.get('/api/v2/apps/new')).body.app_id;
-    const back = await loseAll(origin, moved, MAIN);
-    const { body } = await back.post('/api/v2/apps/new', { container_image: 'new:2' });
-    expect(body.app_id).toBeGreaterThan(served);
   });
 });

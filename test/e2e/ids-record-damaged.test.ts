@@ -11,13 +11,7 @@ import {
 } from '../support/fleet-with-history.ts';
 import { loseStore, RECORD } from '../support/lost-store.ts';
 import type { TestManager } from '../support/manager.ts';
-import {
-  changeMeta,
-  inSection,
-  recordFiles,
-  replaceRecord,
-  sectionOf,
-} from '../support/record-files.ts';
+import { changeMeta, inSection, recordFiles, replaceRecord, sectionOf } from '../support/record-files.ts';
 
 /** Completes `a record that ...`, and does it. */
 type Damage = [what: string, damage: (manager: TestManager) => Promise<unknown>];

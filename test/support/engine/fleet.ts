@@ -109,7 +109,7 @@ export interface TestFleet {
   data: string;
   /** Commits apps and the list of the group `lab`, which has all of them, and waits until that is served. */
   apply(apps: Readonly<Record<string, object>>): Promise<void>;
-  /** Starts the manager again, on a port. */
+  /** Starts the manager again, by default on the port that it was given first. */
   restart(port?: string): Promise<ProcessManager>;
 }
 
@@ -146,7 +146,7 @@ export async function startFleet(firstPort = '0'): Promise<TestFleet> {
       const { body } = await fleet.manager.request('POST', '/api/v2/reconcile');
       if (JSON.stringify(body).includes('"severity":"error"')) throw new Error(JSON.stringify(body));
     },
-    restart: async (port) => {
+    restart: async (port = firstPort) => {
       fleet.manager = await start(port);
       return fleet.manager;
     },

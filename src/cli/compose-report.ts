@@ -1,5 +1,6 @@
 import { dirname, join, normalize } from 'node:path';
 import type { ComposeImport } from '../compose/import.ts';
+import { isAboutUnset } from '../compose/interpolate.ts';
 import type { Note } from '../compose/notes.ts';
 import { alignedRows } from '../text/aligned-rows.ts';
 import { escapeWorkflowCommands, printable } from '../text/printable.ts';
@@ -30,7 +31,10 @@ export function renderImport(result: ComposeImport, view: ImportView): string {
       : []),
     // What is left out matters once there is something to be left out of.
     ...(errors.length > 0
-      ? [errors.map((note) => problemLine(shown(note, view), paint)).join('\n')]
+      ? [
+          errors.map((note) => problemLine(shown(note, view), paint)).join('\n'),
+          ...sectionOf(result.notes.filter(isAboutUnset), 'Variables that are set nowhere', view, paint),
+        ]
       : [
           ...notesText(result, view, paint),
           ...(view.isDryRun ? [] : [writtenText(result, view.folder, paint)]),
@@ -76,15 +80,16 @@ function fileText(path: string, text: string, paint: Paint): string {
 }
 
 function notesText(result: ComposeImport, view: ImportView, paint: Paint): string[] {
-  const sectionOf = (code: Note['code'], title: string): string[] => {
-    const notes = result.notes.filter((note) => note.code === code);
-    return notes.length === 0 ? [] : [[paint('bold', title), ...groupedNotes(notes, view, paint)].join('\n')];
-  };
+  const notesOf = (wanted: Note['code']): Note[] => result.notes.filter(({ code }) => code === wanted);
   return [
-    ...sectionOf('left-out', 'Left out'),
-    ...sectionOf('check', 'To check'),
+    ...sectionOf(notesOf('left-out'), 'Left out', view, paint),
+    ...sectionOf(notesOf('check'), 'To check', view, paint),
     ...variablesText(result, view, paint),
   ];
+}
+
+function sectionOf(notes: readonly Note[], title: string, view: ImportView, paint: Paint): string[] {
+  return notes.length === 0 ? [] : [[paint('bold', title), ...groupedNotes(notes, view, paint)].join('\n')];
 }
 
 /** The lines of notes: one that several services share is shown once, with all its places. */

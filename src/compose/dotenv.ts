@@ -1,4 +1,4 @@
-import { interpolate, type Lookup } from './interpolate.ts';
+import { type Interpolation, interpolate, type Lookup } from './interpolate.ts';
 
 /** A variable of a file, and its line, which counts from 1. */
 export interface FileVariable {
@@ -14,6 +14,14 @@ export interface BadLine {
   message: string;
 }
 
+/** What a file of variables has. */
+interface Dotenv {
+  variables: FileVariable[];
+  bad: BadLine[];
+  /** The variables whose values use another one that is set nowhere, so that part of them is empty. */
+  unset: Pick<FileVariable, 'name' | 'line'>[];
+}
+
 const START = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*(?:([=:])[^\S\n]*|$)/;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 
@@ -21,20 +29,15 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
  * Reads a file of variables as Compose reads `.env` and the files of `env_file`: `NAME=value` with an optional `export`,
  * comments, values in quotes over several lines, variables in values (not in single quotes).
  */
-export function readDotenv(text: string, lookup: Lookup): { variables: FileVariable[]; bad: BadLine[] } {
-  const found: { variables: FileVariable[]; bad: BadLine[] } = { variables: [], bad: [] };
+export function readDotenv(text: string, lookup: Lookup): Dotenv {
+  const found: Dotenv = { variables: [], bad: [], unset: [] };
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   for (let at = 0; at < lines.length; ) at += readAt(lines, at, lookup, found);
   return found;
 }
 
 /** Reads the variable that begins on a line; returns how many lines it has. */
-function readAt(
-  lines: readonly string[],
-  at: number,
-  lookup: Lookup,
-  found: ReturnType<typeof readDotenv>,
-): number {
+function readAt(lines: readonly string[], at: number, lookup: Lookup, found: Dotenv): number {
   const text = lines[at] ?? '';
   if (/^\s*(#|$)/.test(text)) return 1;
   const [start, name, sign] = START.exec(text) ?? [];
@@ -51,7 +54,12 @@ function readAt(
   const first = text.slice(start.length);
   // Only a value in quotes goes on below.
   const rest = /^['"]/.test(first) ? [first, ...lines.slice(at + 1)].join('\n') : first;
-  const value = valueAt(rest, known, (message) => found.bad.push({ line, message }));
+  const value = valueAt(rest, {
+    lookup: known,
+    onUse: () => undefined,
+    onUnset: () => found.unset.push({ name, line }),
+    onError: (message) => found.bad.push({ line, message }),
+  });
   found.variables.push({ name, value: value.text, line });
   return value.lines;
 }
@@ -67,16 +75,14 @@ interface Value {
 }
 
 /** Reads the value that a text begins with. */
-function valueAt(text: string, lookup: Lookup, onError: (message: string) => void): Value {
-  const replaced = (value: string): string =>
-    interpolate(value, { lookup, onUse: () => undefined, onUnset: () => undefined, onError });
+function valueAt(text: string, how: Interpolation): Value {
   const [single, inSingle = ''] = /^'((?:[^'\\]|\\.)*)'/s.exec(text) ?? [];
   if (single !== undefined) return { text: inSingle.replaceAll("\\'", "'"), lines: countLines(single) };
   const [double, inDouble = ''] = /^"((?:[^"\\]|\\.)*)"/s.exec(text) ?? [];
-  if (double !== undefined) return { text: replaced(unescaped(inDouble)), lines: countLines(double) };
-  if (/^['"]/.test(text)) onError('has a quote that is not closed');
+  if (double !== undefined) return { text: interpolate(unescaped(inDouble), how), lines: countLines(double) };
+  if (/^['"]/.test(text)) how.onError('has a quote that is not closed');
   const [plain = ''] = text.split('\n');
-  return { text: replaced(plain.replace(/(^|\s)#.*$/, '').trim()), lines: 1 };
+  return { text: interpolate(plain.replace(/(^|\s)#.*$/, '').trim(), how), lines: 1 };
 }
 
 /** Resolves escapes of double quotes; an escaped dollar sign stays one. */

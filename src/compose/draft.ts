@@ -21,6 +21,8 @@ export interface Project {
   home: string | undefined;
   /** The service that each name of a host stands for: its own name, `container_name` and `hostname`. */
   hosts: ReadonlyMap<string, string>;
+  /** The services that others wait for until they have ended. */
+  jobs: ReadonlySet<string>;
   /** The volumes and networks of the top level, by name. */
   volumes: ReadonlyMap<string, Tree>;
   networks: ReadonlyMap<string, Tree>;

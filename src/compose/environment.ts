@@ -1,5 +1,6 @@
 import { type FileVariable, readDotenv } from './dotenv.ts';
 import type { AppDraft } from './draft.ts';
+import { UNSET_IN_FILE } from './interpolate.ts';
 import { resolvePath } from './paths.ts';
 import type { MapTree, Tree } from './tree.ts';
 import { booleanOf, itemsOf, namedTexts, textOf, valueAt } from './values.ts';
@@ -11,16 +12,30 @@ export function readEnvironment(service: MapTree, draft: AppDraft): void {
   if (place === undefined) return;
   const variables = new Map<string, string>();
   if (file !== undefined) readFiles(file, variables, draft);
-  for (const { name, text, ...at } of own === undefined ? [] : namedTexts(own, 'environment', draft)) {
+  if (own !== undefined) readOwn(own, variables, draft);
+  if (variables.size > 0) draft.set('env_vars', Object.fromEntries(variables), place);
+}
+
+function readOwn(own: Tree, variables: Map<string, string>, draft: AppDraft): void {
+  for (const { name, key, text, ...at } of namedTexts(own, 'environment', draft)) {
+    if (!isName(name, text)) {
+      draft.refuse(key, at, NO_NAME);
+      continue;
+    }
     const value = text ?? draft.project.variables.take(name, at);
     if (value !== undefined) {
       variables.set(name, value);
       draft.places.set(`env_vars.${name}`, at);
     } else draft.leaveOut(`environment.${name}`, at, NOT_SET);
   }
-  if (variables.size > 0) draft.set('env_vars', Object.fromEntries(variables), place);
 }
 
+/** Whether an entry has a name; before another sign than `=`, part of the value would be taken for one. */
+function isName(name: string, text: string | null): boolean {
+  return text === null ? /^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name) : !/\s/.test(name);
+}
+
+const NO_NAME = 'has no `=` behind its name; write NAME=value';
 const NOT_SET = 'takes its value from the environment, where it is not set; set it, or write NAME=value';
 
 function readFiles(tree: Tree, variables: Map<string, string>, draft: AppDraft): void {
@@ -70,9 +85,12 @@ function rawVariables(text: string): FileVariable[] {
 }
 
 function variablesOf(text: string, file: string, draft: AppDraft): FileVariable[] {
-  const { variables, bad } = readDotenv(text, (name) => draft.project.variables.lookup(name));
+  const { variables, bad, unset } = readDotenv(text, (name) => draft.project.variables.lookup(name));
+  const { service } = draft;
   for (const { line, message } of bad)
-    draft.notes.add('error', 'line', { line, column: 1 }, message, { service: draft.service, file });
+    draft.notes.add('error', 'line', { line, column: 1 }, message, { service, file });
+  for (const { name, line } of unset)
+    draft.notes.add('check', name, { line, column: 1 }, UNSET_IN_FILE, { service, file });
   return variables;
 }
 

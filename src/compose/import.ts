@@ -7,12 +7,12 @@ import { type Kind, NAME_PATTERN, NAME_RULE } from '../protocol/name.ts';
 import type { Fields } from '../protocol/values.ts';
 import { readDotenv } from './dotenv.ts';
 import type { FileVariableUse, Project } from './draft.ts';
-import { type Lookup, type UsedVariable, type Variable, VariableUse } from './interpolate.ts';
+import { type Lookup, UNSET_IN_FILE, type UsedVariable, type Variable, VariableUse } from './interpolate.ts';
 import { NOT_FOLLOWED } from './left-out.ts';
 import { type Note, Notes } from './notes.ts';
 import { appOf, type Suggest } from './service.ts';
 import { type MapTree, readTree, type Tree } from './tree.ts';
-import { isNull } from './values.ts';
+import { isNull, valueAt } from './values.ts';
 
 /** What an import reads. */
 export interface ComposeInput {
@@ -74,6 +74,7 @@ export function importCompose(input: ComposeInput): ComposeImport {
     folder: input.folder,
     home: input.home,
     hosts: hostsOf(services),
+    jobs: jobsOf(services),
     volumes: resourcesOf(root, 'volumes'),
     networks: resourcesOf(root, 'networks'),
     variables,
@@ -94,6 +95,20 @@ function hostsOf(services: MapTree): Map<string, string> {
     }),
   );
   return new Map([...others, ...Array.from(services.entries.keys(), (name) => [name, name] as const)]);
+}
+
+/** The services that others wait for until they have ended. */
+function jobsOf(services: MapTree): Set<string> {
+  const jobs = Array.from(services.entries.values()).flatMap(({ value }) => {
+    const needed = value.type === 'map' ? valueAt(value, 'depends_on') : undefined;
+    return needed?.type !== 'map' ? [] : [...needed.entries].filter(([, entry]) => isJob(entry.value));
+  });
+  return new Set(jobs.map(([name]) => name));
+}
+
+function isJob(dependency: Tree): boolean {
+  const condition = dependency.type === 'map' ? valueAt(dependency, 'condition') : undefined;
+  return condition?.type === 'scalar' && condition.value === 'service_completed_successfully';
 }
 
 function filesOf(
@@ -126,9 +141,11 @@ function lookupOf({ environment, dotenv }: ComposeInput, notes: Notes): Lookup {
     return value === undefined ? undefined : { value, origin: 'the environment' };
   };
   const found = new Map<string, Variable>();
-  const { variables, bad } = readDotenv(dotenv ?? '', fromEnvironment);
+  const { variables, bad, unset } = readDotenv(dotenv ?? '', fromEnvironment);
   for (const { line, message } of bad)
     notes.add('error', 'line', { line, column: 1 }, message, { file: '.env' });
+  for (const { name, line } of unset)
+    notes.add('check', name, { line, column: 1 }, UNSET_IN_FILE, { file: '.env' });
   for (const { name, value, line } of variables)
     if (value !== null) found.set(name, { value, origin: `.env:${line}` });
   return (name) => fromEnvironment(name) ?? found.get(name);

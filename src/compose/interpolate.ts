@@ -1,5 +1,5 @@
 import type { Position } from '../desired/yaml/document.ts';
-import type { Notes } from './notes.ts';
+import type { Note, Notes } from './notes.ts';
 
 /** Where the value of a variable comes from: the environment of this process, or a line of `.env`. */
 export interface Variable {
@@ -156,5 +156,13 @@ export class VariableUse {
   }
 }
 
+/** Whether a note is about a variable that is set nowhere, which often is the cause of errors. */
+export function isAboutUnset({ message }: Note): boolean {
+  return message === UNSET || message === UNSET_IN_FILE;
+}
+
+/** What is said of a variable of a file; it is named itself, since the name behind a dollar sign may be part of a password. */
+export const UNSET_IN_FILE =
+  'uses a variable that is set nowhere, so that part is empty, as Compose makes it; set it, or put the value in single quotes if the dollar sign is part of it';
 const UNSET =
   'is set nowhere, so it is empty, as Compose makes it; set it in .env beside the file, or give it a default after ":-"';

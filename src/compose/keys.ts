@@ -134,6 +134,7 @@ export const KEYS: Readonly<Record<string, Key>> = {
   profiles: {
     becomes: '`running: false`, since Compose starts the service on demand only',
     read: (tree, draft) => {
+      if (textsOf(tree, 'profiles', draft).length === 0) return;
       draft.set('running', false, tree);
       draft.check(
         'profiles',

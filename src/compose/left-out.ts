@@ -2,6 +2,9 @@
 export const NOT_FOLLOWED =
   'is not followed: write all of it into one file with `docker compose config > resolved.yaml`, and import that';
 
+const NO_INPUT =
+  'has no counterpart: a program that reads its input ends at once; give it a command that stays, such as `sleep infinity`';
+
 /**
  * What has no counterpart in an app, and what to do about it: a clause whose subject is the key. The document
  * docs/from-compose.md has the same sentences.
@@ -19,8 +22,8 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   hostname: 'has no counterpart: the name of the host is the id of the container',
   domainname: 'has no counterpart',
   expose: 'is not needed: apps on one network reach all ports of one another',
-  stdin_open: 'is not needed: nobody types into a container of a device',
-  tty: 'is not needed: nobody looks at a container of a device',
+  stdin_open: NO_INPUT,
+  tty: NO_INPUT,
   attach: 'is not needed: nobody looks at a container of a device',
   dns: 'has no counterpart: set `dns` in the daemon.json of the device',
   dns_opt: 'has no counterpart: set `dns-opts` in the daemon.json of the device',

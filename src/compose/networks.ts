@@ -46,6 +46,14 @@ export function readNetworks(tree: Tree, draft: AppDraft): void {
   if (names.length > 0) draft.set('networks', names, tree);
 }
 
+/** Reads the network `default` for a service that names none: Compose lets it join that one. */
+export function readDefaultNetwork({ line, column }: Position, draft: AppDraft): void {
+  const network = draft.project.networks.get('default');
+  if (network?.type !== 'map' || !isExternal(network)) return;
+  const name: Tree = { type: 'scalar', value: 'default', size: 1, line, column };
+  readNetworks({ type: 'list', items: [name], size: 2, line, column }, draft);
+}
+
 const JOINED =
   'is not kept: all apps of a device are on its network nebula, and reach one another there; for another, create it on each device';
 

@@ -8,10 +8,11 @@ import { AppDraft, type Project } from './draft.ts';
 import { readEnvironment } from './environment.ts';
 import { KEYS } from './keys.ts';
 import { LEFT_OUT, NOT_FOLLOWED } from './left-out.ts';
+import { readDefaultNetwork } from './networks.ts';
 import type { Notes } from './notes.ts';
 import { noteReferences } from './references.ts';
 import type { Entry, MapTree } from './tree.ts';
-import { isNull } from './values.ts';
+import { isNull, valueAt } from './values.ts';
 
 /** Returns the name of a known key that a misspelt one probably stands for. */
 export type Suggest = (name: string, known: readonly string[]) => string | null;
@@ -36,12 +37,21 @@ export function appOf(
     return {};
   }
   readKeys(service.value, draft, suggest);
+  if (!['networks', 'network_mode'].some((key) => valueAt(service.value as MapTree, key) !== undefined))
+    readDefaultNetwork(service, draft);
+  if (draft.fields['restart'] === undefined)
+    draft.check('restart', service, project.jobs.has(name) ? JOB_RESTARTS : RESTARTS);
   if (draft.fields['container_image'] === undefined)
     notes.add('error', name, service, imageMissing(service.value));
   else checkFields(draft, service);
   noteReferences(draft);
   return withoutDefaults(draft.fields, defaults);
 }
+
+const RESTARTS =
+  'is missing: the app runs again whenever it ends, as Compose\'s default does not; write `restart: "no"` for a job that ends';
+const JOB_RESTARTS =
+  'is missing, and others wait until this service has ended: write `restart: "no"` or `on-failure`, or it runs again and again';
 
 function readKeys(service: MapTree, draft: AppDraft, suggest: Suggest): void {
   for (const [key, { value, line, column }] of service.entries)

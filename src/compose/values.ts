@@ -65,6 +65,8 @@ export function valueAt(map: MapTree, key: string): Tree | undefined {
 /** A name and a text; null for a name alone. */
 export interface NamedText extends Position {
   name: string;
+  /** Where it stands: `environment.NAME`, or `environment[0]` of a list. */
+  key: string;
   text: string | null;
 }
 
@@ -73,15 +75,17 @@ export function namedTexts(tree: Tree, key: string, draft: AppDraft, separators 
   if (tree.type !== 'list')
     return entriesOf(tree, key, draft).flatMap(([name, { value, line, column }]) => {
       const text = textOf(value, `${key}.${name}`, draft);
-      return text === undefined ? [] : { name, text: isNull(value) ? null : text, line, column };
+      return text === undefined
+        ? []
+        : { name, key: `${key}.${name}`, text: isNull(value) ? null : text, line, column };
     });
   return tree.items.flatMap((item, index) => {
-    const given = textOf(item, `${key}[${index}]`, draft);
+    const place = { key: `${key}[${index}]`, line: item.line, column: item.column };
+    const given = textOf(item, place.key, draft);
     if (given === undefined) return [];
-    const { line, column } = item;
     const at = given.search(separators);
-    if (at === -1) return { name: given, text: null, line, column };
-    return { name: given.slice(0, at), text: given.slice(at + 1), line, column };
+    if (at === -1) return { name: given, text: null, ...place };
+    return { name: given.slice(0, at), text: given.slice(at + 1), ...place };
   });
 }
 

@@ -63,6 +63,8 @@ function volumeName(source: string, key: string, place: Position, draft: AppDraf
       place,
       'uses a volume with a driver or options, which devices do not know; create it on each device: docker volume create',
     );
+  if (isExternal(volume))
+    draft.check(key, place, 'must exist on each device with its data, else an engine makes an empty one');
   return nameOf(volume) ?? (isExternal(volume) ? source : prefixed);
 }
 

@@ -26,7 +26,7 @@ async function project(files: Record<string, string>): Promise<{ compose: string
   return { compose: join(base, 'compose.yaml'), folder: join(base, 'desired-state') };
 }
 
-const WEB = 'services:\n  web:\n    image: nginx:1.27\n';
+const WEB = 'services:\n  web:\n    image: nginx:1.27\n    restart: always\n';
 
 describe('import of a Compose file', async () => {
   const names = await readdir(join(PROJECT, GOLDEN));
@@ -93,7 +93,7 @@ describe('import of a Compose file', async () => {
     expect(code).toBe(0);
     const { files, ...rest } = JSON.parse(out);
     expect(rest).toMatchObject({
-      problems: [{ file: compose, line: 5, column: 5, severity: 'warning', code: 'left-out' }],
+      problems: [{ file: compose, line: 6, column: 5, severity: 'warning', code: 'left-out' }],
       group: 'shop',
       written: true,
       variables: [{ name: 'SECRET', origin: '.env:1' }],
@@ -108,7 +108,7 @@ describe('import of a Compose file', async () => {
   it('prints with --format github an annotation for each problem', async () => {
     const { compose, folder } = await project({ 'compose.yaml': `name: shop\n${WEB}    build: .\n` });
     const { out } = await importCompose(compose, folder, '--format', 'github');
-    expect(out).toMatch(/^::warning file=.*compose\.yaml,line=5,col=5,title=left-out::web\.build is not run/);
+    expect(out).toMatch(/^::warning file=.*compose\.yaml,line=6,col=5,title=left-out::web\.build is not run/);
   });
 
   it('takes a folder .env, as Python has, for none', async () => {
@@ -148,6 +148,14 @@ describe('import of a Compose file changes nothing', () => {
     expect(out).toMatch(message);
     expect(out).toContain(`${folder}: nothing was written; correct the error and import again`);
     expect(await pathsIn(folder)).toEqual(Object.keys(present));
+  });
+
+  it('if a variable without a value makes a bad image, and names that variable with the error', async () => {
+    const { compose, folder } = await project({ 'compose.yaml': 'services: {web: {image: "nginx:$TAG"}}\n' });
+    const { code, out } = await importCompose(compose, folder);
+    expect(code).toBe(1);
+    expect(out).toContain('container_image must be');
+    expect(out).toMatch(/Variables that are set nowhere\n {2}\$TAG is set nowhere, so it is empty/);
   });
 
   it('if the name of the group cannot be one', async () => {

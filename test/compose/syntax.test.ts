@@ -32,9 +32,10 @@ function read(text: string, { dotenv, environment = {}, files = {} }: Around = {
   });
 }
 
-/** `line key: message` of notes, with the code if they are no errors. */
+/** `line key: message` of notes, with the code if they are no errors; without those on a missing `restart`, which most have. */
 function lines(notes: readonly Note[]): string[] {
-  return notes.map(
+  const others = notes.filter(({ key, message }) => key !== 'restart' || !message.startsWith('is missing'));
+  return others.map(
     ({ line, code, key, message }) => `${code === 'error' ? '' : `${code} `}${line} ${key} ${message}`,
   );
 }
@@ -170,6 +171,7 @@ describe('a service gives its app what it says, for example with', () => {
     ['pull_policy: always', {}],
     ['stop_grace_period: 1m10s', { stop_grace_period: 70 }],
     ['x-anything: {build: .}', {}],
+    ['profiles: []', {}],
   ])('%s', (keys, fields) => {
     const { fields: found, notes } = service(keys, {}, VOLUMES + NETWORKS);
     expect(notes.filter((note) => !note.startsWith('check '))).toEqual([]);
@@ -251,8 +253,41 @@ describe('a note names what', () => {
     ],
     ['depends: [db]', 'left-out 4 depends is no key of Compose that is known here; did you mean depends_on?'],
     ['whatever: 1', 'left-out 4 whatever is no key of Compose that is known here'],
+    [
+      'tty: true',
+      'left-out 4 tty has no counterpart: a program that reads its input ends at once; give it a command that stays, such as `sleep infinity`',
+    ],
+    [
+      'volumes: ["outer:/a"]',
+      'check 4 volumes[0] must exist on each device with its data, else an engine makes an empty one',
+    ],
   ])('%s needs', (keys, note) => {
-    expect(service(keys, {}, NETWORKS).notes).toContain(note);
+    expect(service(keys, {}, VOLUMES + NETWORKS).notes).toContain(note);
+  });
+
+  it.each<[string, string, string[]]>([
+    [
+      'a service without restart',
+      'a: {image: "a:1"}',
+      [
+        'a restart is missing: the app runs again whenever it ends, as Compose\'s default does not; write `restart: "no"` for a job that ends',
+      ],
+    ],
+    [
+      'a job without restart, for which others wait,',
+      'a: {image: "a:1"}\n  b: {image: "b:1", restart: always, depends_on: {a: {condition: service_completed_successfully}}}',
+      [
+        'a restart is missing, and others wait until this service has ended: write `restart: "no"` or `on-failure`, or it runs again and again',
+      ],
+    ],
+    [
+      'no service with a policy of deploy',
+      'a: {image: "a:1", deploy: {restart_policy: {condition: any}}}',
+      [],
+    ],
+  ])('%s needs', (_, services, expected) => {
+    const notes = read(`services:\n  ${services}\n`).notes.filter(({ key }) => key === 'restart');
+    expect(notes.map((note) => `${note.service} ${note.key} ${note.message}`)).toEqual(expected);
   });
 
   it('a host by the name of a container or of a host needs', () => {
@@ -284,6 +319,26 @@ describe('a note names what', () => {
     },
   );
 
+  it.each<[string, string, string[]]>([
+    ['image: web:1', '{external: true, name: proxy}', ['proxy']],
+    ['networks:', '{external: true}', ['default']],
+    ['network_mode: host', '{external: true, name: proxy}', ['host']],
+    ['image: web:1', '{name: proxy}', DEFAULTS.networks],
+  ])('%s with a default network %s needs, which is joined', (keys, network, networks) => {
+    const { fields, notes } = service(
+      keys === 'image: web:1' ? 'init: false' : keys,
+      {},
+      `networks: {default: ${network}}\n`,
+    );
+    expect(fields).toMatchObject({ networks });
+    const app = notes.filter((note) => note.startsWith('check 2 '));
+    expect(app).toEqual(
+      /proxy|default/.test(networks.join())
+        ? [`check 2 networks.default must exist on each device: docker network create ${networks}`]
+        : [],
+    );
+  });
+
   it('profiles mean, and does not start the app', () => {
     const { fields, notes } = service('profiles: [debug]');
     expect(fields).toMatchObject({ running: false });
@@ -298,6 +353,15 @@ describe('nothing is imported if', () => {
     ['ports: ["80-82:80-81"]', '4 ports[0] has two ranges of different lengths'],
     ['ports: 80', '4 ports must be a list'],
     ['environment: {A: [b]}', '4 environment.A must be a text'],
+    [
+      'environment: ["A=1", "PASSWORD: s3cret"]',
+      '4 environment[1] has no `=` behind its name; write NAME=value',
+    ],
+    ['environment: ["PASSWORD:s3cret"]', '4 environment[0] has no `=` behind its name; write NAME=value'],
+    [
+      'environment: ["PASSWORD: czNjcmV0=="]',
+      '4 environment[0] has no `=` behind its name; write NAME=value',
+    ],
     [
       'command: echo "a',
       '4 command has a quote that is not closed, or a parenthesis; write it as a list of words',
@@ -334,6 +398,7 @@ describe('nothing is imported if', () => {
     const { fields, notes } = service(keys);
     expect(fields).toBeUndefined();
     expect(notes.map((each) => each.slice(0, note.length))).toContain(note);
+    expect(notes.join()).not.toMatch(/s3cret|czNj/);
   });
 
   it('a variable is missing, and all other errors are named with it', () => {
@@ -462,6 +527,16 @@ describe('variables', () => {
     ]);
   });
 
+  it.each<[string, string, Around]>([
+    ['.env', 'init: false', { dotenv: 'A=1\nPASSWORD="a$bc"\n' }],
+    ['a.env', 'env_file: a.env', { files: { '/srv/shop/a.env': 'A=1\nPASSWORD=a${bc}\n' } }],
+  ])('that are set nowhere, in %s, are named with their place', (file, keys, around) => {
+    const text = `services:\n  a:\n    image: a:1\n    restart: always\n    ${keys}\n`;
+    const { notes } = read(text, around);
+    expect(notes).toMatchObject([{ file, line: 2, code: 'check', key: 'PASSWORD' }]);
+    expect(notes[0]?.message).toMatch(/^uses a variable that is set nowhere, so that part is empty/);
+  });
+
   it('that are used are named with where they come from, and without their values', () => {
     const text =
       'services:\n  a: {image: "a:$TAG", environment: {B: $SECRET, C: $SECRET}}\n  b:\n    image: b:$TAG\n';
@@ -487,7 +562,7 @@ describe('variables', () => {
 
   it('on a bad line of .env are an error of that line', () => {
     const { notes } = read('services: {a: {image: "a:1"}}', { dotenv: 'A=1\nwhat is this\n' });
-    expect(notes).toEqual([
+    expect(notes.filter(({ key }) => key !== 'restart')).toEqual([
       {
         file: '.env',
         line: 2,
@@ -513,7 +588,7 @@ services:
     user: own
 `;
     const { files, notes } = read(text);
-    expect(notes).toEqual([]);
+    expect(lines(notes)).toEqual([]);
     expect(files.map((file) => file.text)).toEqual([
       'container_image: one:1\nuser: a\nworking_dir: /b\nrestart: "no"\n',
       'container_image: two:1\nuser: own\nworking_dir: /b\n',

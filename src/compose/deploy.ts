@@ -90,7 +90,8 @@ function readRestartPolicy(policy: MapTree, draft: AppDraft): void {
   const most = attempts === undefined ? undefined : numberOf(attempts, `${key}.max_attempts`, draft);
   draft.set(
     'restart',
-    restart === 'on-failure' && most !== undefined ? `${restart}:${most}` : restart,
+    // No limit is 0 for engines, and no number here.
+    restart === 'on-failure' && most !== undefined && most !== 0 ? `${restart}:${most}` : restart,
     policy,
   );
 }

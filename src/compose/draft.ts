@@ -19,7 +19,7 @@ export interface Project {
   folder: string;
   /** The home folder, for `~`. */
   home: string | undefined;
-  /** The service that each name of a host stands for: its own name, `container_name` and `hostname`. */
+  /** The service that each name of a host stands for: its own name, `container_name`, `hostname` and aliases. */
   hosts: ReadonlyMap<string, string>;
   /** The services that others wait for until they have ended. */
   jobs: ReadonlySet<string>;
@@ -40,7 +40,7 @@ export class AppDraft {
   /** The fields of the app so far. */
   readonly fields: Record<string, unknown> = {};
   /** The place in the Compose file from which each field comes. */
-  readonly places = new Map<string, Position>();
+  readonly places = new Map<string, Position & { key?: string }>();
 
   constructor(service: string, project: Project, notes: Notes) {
     this.service = service;

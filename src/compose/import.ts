@@ -86,15 +86,36 @@ export function importCompose(input: ComposeInput): ComposeImport {
   return { ...result, files: notes.hasErrors ? [] : files, variables: variables.list };
 }
 
-/** Names of services come last, so that they win over other names of hosts. */
+/** Returns the service of each name of a host. Names of services come last, so that they win over other names of hosts. */
 function hostsOf(services: MapTree): Map<string, string> {
   const others = Array.from(services.entries).flatMap(([service, { value }]) =>
-    ['container_name', 'hostname'].flatMap((key): [string, string][] => {
-      const name = value.type === 'map' ? value.entries.get(key)?.value : undefined;
-      return name?.type === 'scalar' && name.value !== null ? [[String(name.value), service]] : [];
-    }),
+    value.type !== 'map'
+      ? []
+      : [
+          ...linkAliases(value),
+          ...[...networkAliases(value), valueAt(value, 'container_name'), valueAt(value, 'hostname')]
+            .flatMap((name) => (name?.type === 'scalar' ? [String(name.value)] : []))
+            .map((name): [string, string] => [name, service]),
+        ],
   );
   return new Map([...others, ...Array.from(services.entries.keys(), (name) => [name, name] as const)]);
+}
+
+/** The names by which a service knows others: `db:database`. */
+function linkAliases(service: MapTree): [string, string][] {
+  const links = valueAt(service, 'links');
+  return (links?.type === 'list' ? links.items : []).flatMap((link): [string, string][] => {
+    const [name = '', alias] = link.type === 'scalar' ? String(link.value).split(':') : [];
+    return alias === undefined || alias === '' ? [] : [[alias, name]];
+  });
+}
+
+function networkAliases(service: MapTree): Tree[] {
+  const networks = valueAt(service, 'networks');
+  return Array.from(networks?.type === 'map' ? networks.entries.values() : []).flatMap(({ value }) => {
+    const aliases = value.type === 'map' ? valueAt(value, 'aliases') : undefined;
+    return aliases?.type === 'list' ? [...aliases.items] : [];
+  });
 }
 
 /** The services that others wait for until they have ended. */

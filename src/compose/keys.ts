@@ -2,7 +2,7 @@ import { readCpus, readDeploy, readPullPolicy, readRestart, readScale, readSize 
 import type { AppDraft } from './draft.ts';
 import { readGracePeriod, readHealthcheck } from './health.ts';
 import { readNetworkMode, readNetworks } from './networks.ts';
-import { readExtraHosts, readLogging, readUlimits } from './options.ts';
+import { readExtraHosts, readLogging, readSecurityOptions, readUlimits } from './options.ts';
 import { readPorts } from './ports.ts';
 import type { Tree } from './tree.ts';
 import { booleanOf, namedTexts, textOf, textsOf } from './values.ts';
@@ -20,13 +20,6 @@ function text(field: string): Key {
   return {
     becomes: `\`${field}\``,
     read: (tree, draft) => draft.set(field, textOf(tree, field, draft), tree),
-  };
-}
-
-function texts(field: string): Key {
-  return {
-    becomes: `\`${field}\``,
-    read: (tree, draft) => draft.set(field, textsOf(tree, field, draft), tree),
   };
 }
 
@@ -108,7 +101,7 @@ export const KEYS: Readonly<Record<string, Key>> = {
   tmpfs: { becomes: '`tmpfs`', read: readTmpfs },
   cap_add: capabilities('cap_add'),
   cap_drop: capabilities('cap_drop'),
-  security_opt: texts('security_opt'),
+  security_opt: { becomes: '`security_opt`', read: readSecurityOptions },
   ulimits: { becomes: '`ulimits`', read: readUlimits },
   extra_hosts: { becomes: '`extra_hosts`', read: readExtraHosts },
   init: flag('init'),

@@ -44,6 +44,17 @@ function limitOf(value: Tree, key: string, draft: AppDraft): unknown {
   return undefined;
 }
 
+/** Reads `security_opt`. Options of the engine that apps do not have are left out. */
+export function readSecurityOptions(tree: Tree, draft: AppDraft): void {
+  const options: string[] = [];
+  textsOf(tree, 'security_opt', draft).forEach((option, index) => {
+    const key = `security_opt[${index}]`;
+    if (/^(no-new-privileges|apparmor|label|seccomp)([:=]|$)/.test(option)) options.push(option);
+    else draft.leaveOut(key, tree, 'has no counterpart here');
+  });
+  draft.set('security_opt', options, tree);
+}
+
 /** Reads `extra_hosts`: `host:address` or `host=address`, or a map of addresses. */
 export function readExtraHosts(tree: Tree, draft: AppDraft): void {
   if (tree.type !== 'map') {

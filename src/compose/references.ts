@@ -12,7 +12,7 @@ const OWN_NAME = /^HOSTNAME$|VIRTUAL|PUBLIC|EXTERNAL/i;
  * names, a device by the names of containers.
  */
 export function noteReferences(draft: AppDraft): void {
-  const { env_vars: variables, command, entrypoint } = draft.fields;
+  const { env_vars: variables, labels, command, entrypoint, healthcheck } = draft.fields;
   const at = (field: string, name = field): Position =>
     draft.places.get(name) ?? draft.places.get(field) ?? { line: 1, column: 1 };
   if (isMapValue(variables))
@@ -24,8 +24,12 @@ export function noteReferences(draft: AppDraft): void {
         HOST_NAME.test(name) && !OWN_NAME.test(name),
         draft,
       );
-  for (const [key, words] of Object.entries({ command, entrypoint }))
-    if (Array.isArray(words)) for (const word of words) note(key, String(word), at(key), false, draft);
+  const test = isMapValue(healthcheck) ? healthcheck['test'] : undefined;
+  for (const [key, words] of Object.entries({ command, entrypoint, 'healthcheck.test': test }))
+    if (words !== undefined) note(key, [words].flat().join(' '), at(key.replace(/\..*/, '')), false, draft);
+  if (isMapValue(labels))
+    for (const [name, value] of Object.entries(labels))
+      note(`labels.${name}`, String(value), at('labels'), false, draft);
 }
 
 function note(key: string, text: string, place: Position, isHost: boolean, draft: AppDraft): void {
@@ -41,9 +45,9 @@ function note(key: string, text: string, place: Position, isHost: boolean, draft
   }
 }
 
-/** The names that stand where hosts do: after `//` or `@`, or before a port. */
+/** The names that stand where hosts do: after `//`, `@`, `-h` or `--host`, or before a port. */
 function hostsIn(text: string): string[] {
   const named =
-    /(?:(?<!\/)\/\/|@)([A-Za-z0-9._-]+)(?=[:/?#,;\s]|$)|(?:^|[\s,;=])([A-Za-z0-9._-]+)(?=:\d{2,5}(?:[/,;\s]|$))/g;
-  return [...text.matchAll(named)].map(([, one, other]) => one ?? other ?? '');
+    /(?:(?<!\/)\/\/|@)([A-Za-z0-9._-]+)(?=[:/?#,;\s]|$)|(?:^|[\s,;=])([A-Za-z0-9._-]+)(?=:\d{2,5}(?:[/,;\s]|$))|(?:^|\s)(?:-h|--host)[\s=]+([A-Za-z0-9._-]+)(?=\s|$)/g;
+  return [...text.matchAll(named)].map(([, ...names]) => names.find((name) => name !== undefined) ?? '');
 }

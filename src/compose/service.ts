@@ -95,8 +95,9 @@ function checkFields(draft: AppDraft, service: Position): void {
   const checked = check(AppFields, draft.fields);
   if (checked.success) return;
   for (const { path, message } of explain(checked.error.issues, APP_FIELDS)) {
-    const place = draft.places.get(fieldName(path)) ?? draft.places.get(`${path[0]}`) ?? service;
-    draft.refuse(fieldName(path), place, message);
+    const own = draft.places.get(fieldName(path)) ?? draft.places.get(`${path[0]}`);
+    const place: Position & { key?: string } = own ?? service;
+    draft.refuse(place.key ?? fieldName(path), place, message);
   }
 }
 

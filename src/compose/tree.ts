@@ -10,6 +10,8 @@ export type Tree = ScalarTree | ListTree | MapTree;
 interface ScalarTree extends Position {
   type: 'scalar';
   value: Scalar;
+  /** What a number is written as, if that is not how its value is written: `1.10`, `0x1F`. */
+  source?: string;
   size: number;
 }
 interface ListTree extends Position {
@@ -55,6 +57,22 @@ export function readTree(text: string, interpolate: Interpolate, notes: Notes): 
   return notes.list.some(({ key, code }) => key === 'YAML' && code === 'error') ? null : tree;
 }
 
+/**
+ * Reads a number that YAML 1.2 reads otherwise, or whose digits change: Compose knows `_` between digits, and takes a leading
+ * zero for octal. Returns undefined for any other text, and for a number that stays as it is written.
+ */
+function plainNumber(source: string): number | undefined {
+  const [, sign = '', digits = ''] = /^([-+]?)([\d.][\w.+-]*)$/.exec(source.replaceAll('_', '')) ?? [];
+  const isDecimal = /^(\.\d+|\d+(\.\d*)?)(e[-+]?\d+)?$/i.test(digits);
+  if (!isDecimal && !/^0(x[\da-f]+|o[0-7]+|b[01]+)$/i.test(digits)) return undefined;
+  const size = Number(/^0[0-7]+$/.test(digits) ? `0o${digits}` : digits);
+  const number = sign === '-' ? -size : size;
+  // Large integers stay texts of the same digits.
+  return String(number) === source || (Number.isInteger(number) && !Number.isSafeInteger(number))
+    ? undefined
+    : number;
+}
+
 class TreeBuilder {
   readonly #yaml: YamlTree;
   readonly #interpolate: Interpolate;
@@ -90,7 +108,12 @@ class TreeBuilder {
       const items = node.items.map((item) => this.build(item as ParsedNode));
       return { type: 'list', items, size: sizeOf(items), ...place };
     }
-    return { type: 'scalar', value: this.#scalarOf(node, place), size: 1, ...place };
+    const value = this.#scalarOf(node, place);
+    const source = isScalar(node) && node.type === 'PLAIN' ? (node.source ?? '') : '';
+    const number = plainNumber(source);
+    return number === undefined
+      ? { type: 'scalar', value, size: 1, ...place }
+      : { type: 'scalar', value: number, source, size: 1, ...place };
   }
 
   #scalarOf(node: ParsedNode | null, place: Position): Scalar {

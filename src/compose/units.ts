@@ -24,11 +24,11 @@ export function secondsOf(text: string): number | undefined {
   return Math.round(seconds * 1e9) / 1e9;
 }
 
-const UNITS = ['b', 'k', 'm', 'g'];
+const UNITS = ['b', 'k', 'm', 'g', 't'];
 
-/** Returns the bytes of a size such as `512m`, `1.5GB` or a number of bytes; undefined if it is none. */
+/** Returns the bytes of a size such as `512m`, `1.5GB`, `512MiB` or a number of bytes; undefined if it is none. */
 export function bytesOf(text: string): number | undefined {
-  const [, number, unit = 'b'] = /^(\d+(?:\.\d+)?) ?(?:([bkmg])b?)?$/i.exec(text.trim()) ?? [];
+  const [, number, unit = 'b'] = /^(\d+(?:\.\d+)?) ?([kmgt])?(?:i?b)?$/i.exec(text.trim()) ?? [];
   if (number === undefined) return undefined;
   return Math.floor(Number(number) * 1024 ** UNITS.indexOf(unit.toLowerCase()));
 }

@@ -62,6 +62,9 @@ export function valueAt(map: MapTree, key: string): Tree | undefined {
   return value === undefined || isNull(value) ? undefined : value;
 }
 
+const OTHER_DIGITS =
+  'is a number, which YAML writes in its own way (1.10 becomes 1.1, 010 becomes 8); put it in quotes';
+
 /** A name and a text; null for a name alone. */
 export interface NamedText extends Position {
   name: string;
@@ -75,6 +78,8 @@ export function namedTexts(tree: Tree, key: string, draft: AppDraft, separators 
   if (tree.type !== 'list')
     return entriesOf(tree, key, draft).flatMap(([name, { value, line, column }]) => {
       const text = textOf(value, `${key}.${name}`, draft);
+      if (value.type === 'scalar' && value.source !== undefined)
+        draft.check(`${key}.${name}`, { line, column }, OTHER_DIGITS);
       return text === undefined
         ? []
         : { name, key: `${key}.${name}`, text: isNull(value) ? null : text, line, column };

@@ -2,6 +2,7 @@ import type { Position } from '../desired/yaml/document.ts';
 import type { AppDraft } from './draft.ts';
 import { resolvePath } from './paths.ts';
 import type { MapTree, Tree } from './tree.ts';
+import { bytesOf, sizeText } from './units.ts';
 import { booleanOf, itemsOf, noteOthers, textOf, textsOf, valueAt } from './values.ts';
 
 /** Modes of Docker Desktop, which mean nothing on Linux. */
@@ -146,23 +147,56 @@ function addTmpfs(target: string, map: MapTree, key: string, draft: AppDraft): n
   const options: string[] = [];
   const tmpfs = valueAt(map, 'tmpfs');
   if (tmpfs?.type === 'map')
-    for (const name of ['size', 'mode']) {
+    for (const [name, read] of Object.entries({ size: sizeOf, mode: modeOf })) {
       const value = valueAt(tmpfs, name);
-      const text = value === undefined ? undefined : textOf(value, `${key}.tmpfs.${name}`, draft);
+      const text = value === undefined ? undefined : read(value, `${key}.tmpfs.${name}`, draft);
       if (text !== undefined) options.push(`${name}=${text}`);
     }
-  addTo('tmpfs', [target + (options.length === 0 ? '' : `:${options.join(',')}`)], map, draft);
+  const text = target + (options.length === 0 ? '' : `:${options.join(',')}`);
+  addTo('tmpfs', [{ text, key, line: map.line, column: map.column }], map, draft);
   return null;
+}
+
+function sizeOf(tree: Tree, key: string, draft: AppDraft): string | undefined {
+  const bytes = bytesOf(textOf(tree, key, draft) ?? '');
+  if (bytes !== undefined) return sizeText(bytes);
+  draft.refuse(key, tree, 'must be a size such as 512m or 1g');
+  return undefined;
+}
+
+/** Returns a mode in octal digits: those of a text, or of the number that YAML made of them. */
+function modeOf(tree: Tree, key: string, draft: AppDraft): string | undefined {
+  const isNumber = tree.type === 'scalar' && typeof tree.value === 'number' && Number.isInteger(tree.value);
+  const text = isNumber ? Number(tree.value).toString(8) : textOf(tree, key, draft)?.replace(/^0o?/i, '');
+  if (text !== undefined && /^[0-7]{1,4}$/.test(text)) return text;
+  draft.refuse(key, tree, 'must be a mode in octal digits, such as 0o1777');
+  return undefined;
 }
 
 /** Reads `tmpfs`: a path, or a list of them, each with options behind a colon. */
 export function readTmpfs(tree: Tree, draft: AppDraft): void {
-  addTo('tmpfs', textsOf(tree, 'tmpfs', draft, true), tree, draft);
+  const { line, column } = tree;
+  const texts = textsOf(tree, 'tmpfs', draft, true);
+  addTo(
+    'tmpfs',
+    texts.map((text, index) => ({ text, key: `tmpfs[${index}]`, line, column })),
+    tree,
+    draft,
+  );
 }
 
-function addTo(field: string, items: readonly string[], place: Position, draft: AppDraft): void {
+/** Adds texts to a field, each with the key and place that it comes from. */
+function addTo(
+  field: string,
+  items: readonly (Position & { text: string; key: string })[],
+  place: Position,
+  draft: AppDraft,
+): void {
   const present = (draft.fields[field] as string[] | undefined) ?? [];
-  draft.set(field, [...present, ...items], place);
+  items.forEach((item, index) => {
+    draft.places.set(`${field}[${present.length + index}]`, item);
+  });
+  draft.set(field, [...present, ...items.map(({ text }) => text)], place);
 }
 
 /** Reads `devices`: `/dev/a:/dev/b:rw`, `/dev/a`, and maps with `source` and `target`. */

@@ -95,8 +95,8 @@ describe('a service gives its app what it says, for example with', () => {
       { volumes: ['shop_plain:/b:nocopy'] },
     ],
     [
-      'volumes: [{type: tmpfs, target: /run, tmpfs: {size: 64m, mode: 755}}]\ntmpfs: /tmp',
-      { tmpfs: ['/run:size=64m,mode=755', '/tmp'] },
+      'volumes: [{type: tmpfs, target: /run, tmpfs: {size: 100mb, mode: 0o1777}}]\ntmpfs: /tmp',
+      { tmpfs: ['/run:size=100m,mode=1777', '/tmp'] },
     ],
     ['tmpfs: [/run, "/tmp:size=1m"]', { tmpfs: ['/run', '/tmp:size=1m'] }],
     [
@@ -140,8 +140,19 @@ describe('a service gives its app what it says, for example with', () => {
     ['cpus: 0\nmem_limit: 0', {}],
     ['mem_limit: 1073741824', { memory: '1g' }],
     ['mem_limit: 1.5GB', { memory: '1536m' }],
+    ['mem_limit: 512MiB', { memory: '512m' }],
+    [
+      'volumes: [{type: tmpfs, target: /a, tmpfs: {mode: "0755", size: 1048576}}]',
+      { tmpfs: ['/a:size=1m,mode=755'] },
+    ],
+    ['volumes: [{type: tmpfs, target: /a, tmpfs: {mode: 01777}}]', { tmpfs: ['/a:mode=1777'] }],
     ['deploy: {resources: {limits: {cpus: "1.5", memory: 2g}}}', { cpus: 1.5, memory: '2g' }],
     ['deploy: {restart_policy: {condition: on-failure, max_attempts: 3}}', { restart: 'on-failure:3' }],
+    ['deploy: {restart_policy: {condition: on-failure, max_attempts: 0}}', { restart: 'on-failure' }],
+    [
+      'environment: {A: 0123, B: 1_000, C: 0x1F, D: 1e3, E: 1.10}',
+      { env_vars: { A: '83', B: '1000', C: '31', D: '1000', E: '1.1' } },
+    ],
     ['deploy: {mode: global, restart_policy: {condition: any}}', {}],
     ['restart: always', {}],
     ['restart: no', { restart: 'no' }],
@@ -252,6 +263,29 @@ describe('a note names what', () => {
       'check 4 command names the service db: on a device its container is db-1; write that name',
     ],
     ['depends: [db]', 'left-out 4 depends is no key of Compose that is known here; did you mean depends_on?'],
+    ['security_opt: ["systempaths=unconfined"]', 'left-out 4 security_opt[0] has no counterpart here'],
+    ...['0123', '1_000', '0o17', '0x1F', '1e3', '1.10'].map((number): [string, string] => [
+      `environment: {A: ${number}}`,
+      'check 4 environment.A is a number, which YAML writes in its own way (1.10 becomes 1.1, 010 becomes 8); put it in quotes',
+    ]),
+    ...[
+      ['healthcheck: {test: pg_isready -h db}', 'healthcheck.test'],
+      ['healthcheck: {test: [CMD, curl, "http://db/"]}', 'healthcheck.test'],
+      ['labels: {proxy: "http://db:80"}', 'labels.proxy'],
+      ['command: [psql, --host, db]', 'command'],
+      ['command: psql --host=db', 'command'],
+    ].map(([keys, key]): [string, string] => [
+      `${keys}`,
+      `check 4 ${key} names the service db: on a device its container is db-1; write that name`,
+    ]),
+    [
+      'links: ["db:pg"]\nenvironment: {DB_HOST: pg}',
+      'check 5 environment.DB_HOST names the service db as pg: on a device its container is db-1; write that name',
+    ],
+    [
+      'networks: {own: {aliases: [web.lan]}}\nenvironment: {URL: "http://web.lan/"}',
+      'check 5 environment.URL names the service app as web.lan: on a device its container is app-1; write that name',
+    ],
     ['whatever: 1', 'left-out 4 whatever is no key of Compose that is known here'],
     [
       'tty: true',
@@ -372,6 +406,12 @@ describe('nothing is imported if', () => {
     ],
     ['mem_limit: lots', '4 mem_limit must be a size such as 512m or 1g'],
     ['mem_limit: 1k', '4 memory must be 6m or more'],
+    [
+      'volumes: [{type: tmpfs, target: /a, tmpfs: {size: big}}]',
+      '4 volumes[0].tmpfs.size must be a size such as 512m or 1g',
+    ],
+    ['volumes:\n  - {type: tmpfs, target: a}\ntmpfs: /b', '5 volumes[0] must be'],
+    ['volumes:\n  - {type: tmpfs, target: /a}\ntmpfs: b', '6 tmpfs[0] must be'],
     ['privileged: maybe', '4 privileged must be true or false'],
     [
       'volumes: ["C:\\\\a:/b"]',

@@ -168,6 +168,8 @@ function sizeOf(tree: Tree, key: string, draft: AppDraft): string | undefined {
 function modeOf(tree: Tree, key: string, draft: AppDraft): string | undefined {
   const isNumber = tree.type === 'scalar' && typeof tree.value === 'number' && Number.isInteger(tree.value);
   const text = isNumber ? Number(tree.value).toString(8) : textOf(tree, key, draft)?.replace(/^0o?/i, '');
+  if (isNumber && tree.source === undefined)
+    draft.check(key, tree, 'is decimal, as in Compose; if its digits are octal, put a 0 before them');
   if (text !== undefined && /^[0-7]{1,4}$/.test(text)) return text;
   draft.refuse(key, tree, 'must be a mode in octal digits, such as 0o1777');
   return undefined;

@@ -263,6 +263,10 @@ describe('a note names what', () => {
       'check 4 command names the service db: on a device its container is db-1; write that name',
     ],
     ['depends: [db]', 'left-out 4 depends is no key of Compose that is known here; did you mean depends_on?'],
+    [
+      'volumes: [{type: tmpfs, target: /a, tmpfs: {mode: 755}}]',
+      'check 4 volumes[0].tmpfs.mode is decimal, as in Compose; if its digits are octal, put a 0 before them',
+    ],
     ['security_opt: ["systempaths=unconfined"]', 'left-out 4 security_opt[0] has no counterpart here'],
     ...['0123', '1_000', '0o17', '0x1F', '1e3', '1.10'].map((number): [string, string] => [
       `environment: {A: ${number}}`,

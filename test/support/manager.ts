@@ -11,7 +11,7 @@ import { type Reply, replyOf } from './reply.ts';
 
 /** The administrator's account of every manager that these functions start. */
 export const USER = 'operator';
-export const PASSWORD = 'correct horse';
+export const PASSWORD = 'correct horse battery';
 /** The `Authorization` header of that account. */
 export const AUTHORIZATION = `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`;
 

@@ -104,6 +104,8 @@ export interface ContainerSummary {
   imageId: string;
   state: ContainerState;
   health: Health;
+  /** Of its last end, as the list has it; null while it runs. The details are what counts. */
+  lastExit: number | null;
   /** Ports of the machine that it holds now; none unless it runs. */
   ports: readonly HostPort[];
 }

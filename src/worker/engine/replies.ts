@@ -81,6 +81,7 @@ export function containerOf(reply: Reply): ContainerSummary {
     imageId: imageId(text(reply['ImageID'])),
     state,
     health: healthIn(text(reply['Status'])),
+    lastExit: lastExitIn(text(reply['Status'])),
     ports: HOLDING_PORTS.includes(state) ? portsIn(reply['Ports']) : [],
   };
 }
@@ -150,6 +151,12 @@ function stateOf(word: string): ContainerState {
 function healthIn(status: string): Health {
   const [, word] = /\((?:health: )?(starting|healthy|unhealthy)\)/.exec(status) ?? [];
   return (word as Health | undefined) ?? 'none';
+}
+
+/** `Exited (1) 5 minutes ago`, in the words of Docker and of Podman. */
+function lastExitIn(status: string): number | null {
+  const [, code] = /^(?:Exited|Restarting) \((-?\d+)\)/.exec(status) ?? [];
+  return code === undefined ? null : Number(code);
 }
 
 function portsIn(reply: unknown): HostPort[] {

@@ -90,8 +90,9 @@ async function describe(
   { isChanging }: Attention,
   inspected: Inspected,
 ): Promise<Container> {
-  const { id, name, image, imageId, state, health, ports } = summary;
-  const key = `${state} ${health}`;
+  const { id, name, image, imageId, state, health, lastExit, ports } = summary;
+  // Between two looks a container can have been started by hand and have ended in another way.
+  const key = `${state} ${health} ${lastExit}`;
   const known = inspected.get(id);
   const isFresh = known !== undefined && known.key === key && !isChanging(labelled.app);
   const details = isFresh ? known.details : await engine.inspect(id);

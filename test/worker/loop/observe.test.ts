@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+import { engineAt } from '../../../src/worker/engine/client.ts';
+import { observe } from '../../../src/worker/loop/observe.ts';
+import { labelsFor } from '../../../src/worker/plan/labels.ts';
+import { containerSpec } from '../../support/engine/spec.ts';
+import type { DialectName } from '../../support/fake-engine/dialects.ts';
+import { startFakeEngine } from '../../support/fake-engine.ts';
+
+const IMAGE = 'example.com/job:v1';
+const LABELS = labelsFor(
+  { name: 'job', id: 1, contents: [], count: 1 },
+  { slot: 1, source: '', worker: 'main' },
+);
+
+it.each<DialectName>(['docker-1.41', 'docker-1.52', 'podman-4'])(
+  'a look at %s shows how a container ended last, also if nobody saw it run in between, and asks once',
+  async (dialect) => {
+    const fake = await startFakeEngine(dialect);
+    fake.registry.push(IMAGE, 'v1');
+    const engine = engineAt(fake.socket, { credentials: { fixed: null, dockerConfig: null, env: {} } });
+    await engine.pull(IMAGE, new AbortController().signal);
+    const spec = containerSpec({ container_image: IMAGE, restart: 'no' }, { name: 'job-1', labels: LABELS });
+    const id = await engine.create(spec);
+    const inspected = new Map();
+    const look = async () => {
+      const ownership = { worker: 'main', prefix: '', takesOver: () => false };
+      const attention = { isChanging: () => false, references: [] };
+      const { containers } = await observe(engine, ownership, attention, inspected);
+      return containers.map(({ exitCode }) => exitCode);
+    };
+    const end = async (code: number): Promise<void> => {
+      await engine.start(id);
+      fake.exit('job-1', code);
+    };
+    await end(0);
+    expect([await look(), await look()]).toEqual([[0], [0]]);
+    await end(3);
+    expect([await look(), await look()]).toEqual([[3], [3]]);
+    expect(fake.calls.filter((call) => call.startsWith(`GET /containers/${id}/json`))).toHaveLength(2);
+  },
+);

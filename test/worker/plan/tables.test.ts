@@ -38,6 +38,12 @@ const POWERS: readonly Partial<AppRecord>[] = [
   { security_opt: ['no-new-privileges:false'] },
   { logging: { driver: 'syslog', options: { 'syslog-address': 'unix:///var/run/docker.sock' } } },
   { logging: { options: { 'syslog-address': 'tcp://10.0.0.1:514' } } },
+  { logging: { driver: 'json-file', options: { mode: 'non-blocking', 'max-buffer-size': '64g' } } },
+  { logging: { driver: 'journald', options: { 'max-buffer-size': '64g' } } },
+  { ulimits: { rtprio: 99 } },
+  { ulimits: { nice: 40 } },
+  { ulimits: { memlock: -1 } },
+  { ulimits: { nofile: 1024, rttime: { soft: 1, hard: -1 } } },
 ];
 
 const SECOND_SET: Partial<AppRecord> = Object.fromEntries(
@@ -108,6 +114,7 @@ describe('an app', () => {
         cap_add: ['NET_BIND_SERVICE', 'CAP_CHOWN'],
         security_opt: ['no-new-privileges:true', 'no-new-privileges'],
         logging: { driver: 'json-file', options: { 'max-size': '10m' } },
+        ulimits: { nofile: 65_536, core: 0 },
         user: 'root',
         memory: '64m',
         tmpfs: ['/run'],

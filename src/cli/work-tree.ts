@@ -3,13 +3,14 @@ import { resolve } from 'node:path';
 import type { TreeEntry } from '../desired/entry.ts';
 import { classifyPath } from '../desired/file.ts';
 import type { ReadBlob } from '../desired/load.ts';
-import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
+import { fileProblem, type Problem, type TextProblem, withFile } from '../desired/problem.ts';
 import { DesiredState, type StateFile } from '../desired/state.ts';
 import { variableWarnings } from '../desired/variables.ts';
-import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
+import { decodeText, MAX_FILE_BYTES, MAX_PROBLEMS, readYaml } from '../desired/yaml/document.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
+import { type OwnConflict, ownConflicts } from '../plan/own-conflicts.ts';
 import { portConflicts } from '../plan/port-conflicts.ts';
-import type { AppDefaults } from '../protocol/app.ts';
+import type { App, AppDefaults } from '../protocol/app.ts';
 import { createFolderReader, type FileSystem } from '../source/folder.ts';
 import { openRevisions, type RevisionReader } from '../source/git/read/revisions.ts';
 import { loadEntries } from './fleet.ts';
@@ -107,13 +108,26 @@ export async function loadWorkTree(
 async function warningsOf(state: DesiredState, readerOf: (path: string) => ReadBlob): Promise<Problem[]> {
   const warnings = portConflicts(state);
   for (const { path, blob, ...file } of state.files()) {
-    if (file.kind !== 'app' || !file.parsed.ok || !JSON.stringify(file.parsed.content).includes('${'))
-      continue;
+    if (file.kind !== 'app' || !file.parsed.ok) continue;
+    const { content } = file.parsed;
+    const conflicts = ownConflicts(content as App);
+    if (conflicts.length === 0 && !JSON.stringify(content).includes('${')) continue;
     const found = await readerOf(path)(blob, MAX_FILE_BYTES);
-    if ('bytes' in found)
-      warnings.push(...variableWarnings(found.bytes).map((warning) => withFile(path, warning, 'warning')));
+    if (!('bytes' in found)) continue;
+    const own = [...placed(conflicts, found.bytes), ...variableWarnings(found.bytes)];
+    warnings.push(...own.map((warning) => withFile(path, warning, 'warning')));
   }
   return warnings;
+}
+
+/** Returns the conflicts of a file that can be read, each at its place. */
+function placed(conflicts: readonly OwnConflict[], bytes: Uint8Array): TextProblem[] {
+  const text = decodeText(bytes);
+  const document = text.ok ? readYaml(text.value) : text;
+  if (!document.ok) return [];
+  return conflicts
+    .slice(0, MAX_PROBLEMS)
+    .map(({ path, code, message }) => ({ ...document.value.positionOf(path), code, message }));
 }
 
 /**

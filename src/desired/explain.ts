@@ -37,6 +37,11 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   mem_limit: 'memory',
 };
 
+/** What to write in place of fields of Compose in nested maps, by their paths. */
+const WRITTEN_ELSE: Readonly<Record<string, string>> = {
+  'healthcheck.disable': 'is written as test: ["NONE"] here',
+};
+
 /**
  * Checks a value with a schema. The issues of an error contain the wrong values, which {@link explain} needs. The first
  * attempt has no options, because zod copies them at each call, and in Node 20 code that meets objects of a new shape each
@@ -71,7 +76,10 @@ function explainIssue(issue: Issue, known: readonly string[], most: number): Fie
       return issue.keys.slice(0, most).map((key) => ({
         path: [...path, key],
         kind: 'unknown',
-        message: ownMessage(issue) ?? unknownField(key, path.length === 0 ? known : []),
+        message:
+          WRITTEN_ELSE[[...path, key].join('.')] ??
+          ownMessage(issue) ??
+          unknownField(key, path.length === 0 ? known : []),
       }));
     case 'invalid_key':
       return [{ path, kind: 'invalid', message: issue.issues[0]?.message ?? issue.message }];
@@ -84,7 +92,11 @@ function explainType(path: (string | number)[], expected: string, issue: Issue):
   if (issue.input === undefined) {
     return { path, kind: path.length === 1 ? 'missing' : 'invalid', message: 'is required' };
   }
-  const message = ownMessage(issue) ?? `must be ${NOUNS[expected] ?? expected}, not ${nounOf(issue.input)}`;
+  const own = ownMessage(issue);
+  const noun = nounOf(issue.input);
+  // A message of the field that names the wrong type says itself what to write.
+  if (own?.endsWith(`, not ${noun}`)) return { path, kind: 'invalid', message: own };
+  const message = own ?? `must be ${NOUNS[expected] ?? expected}, not ${noun}`;
   return { path, kind: 'invalid', message: message + hintFor(expected, issue.input, path) };
 }
 

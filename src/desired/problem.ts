@@ -24,6 +24,7 @@ export const PROBLEM_CODES = [
   'app-waiting',
   'app-retained',
   'port-conflict',
+  'mount-conflict',
   'variable-literal',
   'folder-empty',
 ] as const;

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { NUL, Text } from './text.ts';
 
 /** A variable of the device, which is replaced there (docs/contract.md, 2.1). */
@@ -27,6 +28,16 @@ export const Mount = Text.regex(MOUNT, { error: ({ input }) => RULE + hintFor(St
   .refine((mount) => !leavesItsFolder(mount), {
     error: 'must not have ".." in a source with a variable',
   });
+
+/** Returns the target of a valid mount, as engines compare it. */
+export function mountTarget(mount: string): string {
+  return normalPath(mount.split(':')[1] ?? '');
+}
+
+/** Returns an absolute path without `.`, `..` and needless slashes. */
+export function normalPath(path: string): string {
+  return posix.resolve('/', path);
+}
 
 function hasContradiction(mount: string): boolean {
   const flags = mount.split(':')[2]?.split(',') ?? [];

@@ -70,8 +70,12 @@ export const OPTIONAL_DEFAULTS: Readonly<Partial<Record<OptionalField, unknown>>
   pull_policy: 'always',
 };
 
+/** Other ways to say what would be without a field. */
+const OTHER_DEFAULTS: typeof OPTIONAL_DEFAULTS = { restart: 'always', logging: { options: {} } };
+
 /** Whether a value of an optional field says what would be without it. `restart: always` does, too. */
 export function isLikeAbsent(field: OptionalField, value: unknown): boolean {
-  if (value === undefined || (field === 'restart' && value === 'always')) return true;
-  return sameValue(value, OPTIONAL_DEFAULTS[field]);
+  return [undefined, OPTIONAL_DEFAULTS[field], OTHER_DEFAULTS[field]].some((other) =>
+    sameValue(value, other),
+  );
 }

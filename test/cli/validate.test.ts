@@ -143,6 +143,18 @@ describe('validate', () => {
     },
   );
 
+  it('warns of an app that takes one port or one target twice, at its place', async () => {
+    const folder = await fleet({
+      'apps/a.yaml':
+        'container_image: a\nstarting_ports:\n  - 80\n  - "80": "81"\nvolumes: ["a:/x", "b:/x"]\n',
+    });
+    const { code, out } = await runCli(['validate', folder]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/a\.yaml:4:5: warning: starting_ports\[1\] takes port 80 .* \[port-conflict\]\n/);
+    expect(out).toMatch(/a\.yaml:5:20: warning: volumes\[1\] has the same target .* \[mount-conflict\]\n/);
+    expect(out).toMatch(/, 0 problems, 2 warnings\n$/);
+  });
+
   it('reports every problem with its position, with paths relative to the working directory', async () => {
     const folder = await fleet({
       ...FLEET,

@@ -84,6 +84,7 @@ describe('a bad optional field', () => {
     ['healthcheck: {test: ["curl", "x"]}', `line 2: healthcheck.test ${TEST}`],
     ['healthcheck: {test: [NONE, x]}', `line 2: healthcheck.test ${TEST}`],
     ['healthcheck: {test: " "}', `line 2: healthcheck.test ${TEST}`],
+    ['healthcheck: {test: NONE}', 'line 2: healthcheck.test must be ["NONE"], as a list, to be no check'],
     [
       'healthcheck: {test: x, interval: 1m30s}',
       'line 2: healthcheck.interval must be a whole number of seconds without a unit, such as 90 for "1m30s"',
@@ -100,7 +101,6 @@ describe('a bad optional field', () => {
     ],
     ['cpus: "0.5"', 'line 2: cpus must be a number of processors such as 0.5; write it without quotes'],
     ['cpus: 0', 'line 2: cpus must be 0.01 or more'],
-    ['memory: 512', `line 2: memory ${SIZE}, not a number`],
     ['memory: "512"', `line 2: memory ${SIZE}`],
     ['memory: 512 MiB', `line 2: memory ${SIZE}; write "512m"`],
     ['memory: 1m', 'line 2: memory must be 6m or more'],
@@ -112,6 +112,12 @@ describe('a bad optional field', () => {
       'tmpfs: [run]',
       'line 2: tmpfs[0] must be an absolute path in the container, other than "/", or "path:options" such as "/run:size=64m,mode=755"',
     ],
+    ['tmpfs: ["/."]', 'line 2: tmpfs[0] must be an absolute path in the container, other than "/", or'],
+    [
+      'tmpfs: ["//..:size=1m"]',
+      'line 2: tmpfs[0] must be an absolute path in the container, other than "/", or',
+    ],
+    ['tmpfs: ["/run/.."]', 'line 2: tmpfs[0] must be an absolute path in the container, other than "/", or'],
     [
       'tmpfs: ["/run:fast"]',
       'line 2: tmpfs[0] must be an absolute path in the container, other than "/", or "path:options" such as "/run:size=64m,mode=755"',
@@ -127,6 +133,10 @@ describe('a bad optional field', () => {
     [
       'security_opt: [seccomp:profile.json]',
       'line 2: security_opt[0] must be no-new-privileges:true, apparmor:PROFILE, label:disable, label:type:TYPE or seccomp:unconfined; write a profile itself, as JSON, in place of its path',
+    ],
+    [
+      `security_opt: ['seccomp:{bad}']`,
+      'line 2: security_opt[0] must be a profile of seccomp in JSON; this is none',
     ],
     ['ulimits: {nofile: many}', `line 2: ulimits.nofile ${ULIMIT}`],
     ['ulimits: {nofile: {soft: 5, hard: 4}}', `line 2: ulimits.nofile ${ULIMIT}`],
@@ -156,6 +166,21 @@ describe('a bad optional field', () => {
     ['pull_policy: never', 'line 2: pull_policy must be always or missing'],
   ])('%j is a problem that says where and what to write', (lines, message) => {
     expect(problemsOf(lines)).toEqual([expect.stringContaining(message)]);
+  });
+});
+
+describe('a hint', () => {
+  it.each<[string, string[]]>([
+    ['memory: 512', [`line 2: memory ${SIZE}, not a number`]],
+    [
+      'healthcheck: {test: x, foo: 1, disable: true}',
+      [
+        'line 2: healthcheck.foo is not a known field; known fields are test, interval, timeout, retries, start_period',
+        'line 2: healthcheck.disable is written as test: ["NONE"] here',
+      ],
+    ],
+  ])('is for its own field alone, and leads to a value that is valid: %s', (lines, messages) => {
+    expect(problemsOf(lines)).toEqual(messages);
   });
 });
 

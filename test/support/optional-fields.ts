@@ -50,6 +50,7 @@ export const OPTIONAL_SAMPLES = {
 export const LIKE_ABSENT: readonly (readonly [OptionalField, unknown])[] = [
   ...(Object.entries(OPTIONAL_DEFAULTS) as [OptionalField, unknown][]),
   ['restart', 'always'],
+  ['logging', { options: {} }],
 ];
 
 /** Some optional fields, of which some are like absent ones. */

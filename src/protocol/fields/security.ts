@@ -79,7 +79,8 @@ export const securityFields = {
           (/^seccomp[:=]/.test(String(input))
             ? '; write a profile itself, as JSON, in place of its path'
             : ''),
-      }),
+        abort: true,
+      }).refine(isReadable, { error: 'must be a profile of seccomp in JSON; this is none' }),
     )
     .meta({ description: 'Options of security modules, such as no-new-privileges:true.' }),
 };
@@ -88,4 +89,16 @@ export const securityFields = {
 export function parseSecurityOption(option: string): { key: string; value: string } {
   const [, key = option, value = 'true'] = /^([a-z-]+)(?:[:=](.*))?$/s.exec(option) ?? [];
   return { key, value };
+}
+
+/** Whether a profile that is written out is JSON, which engines read. */
+function isReadable(option: string): boolean {
+  const { key, value } = parseSecurityOption(option);
+  if (key !== 'seccomp' || !value.startsWith('{')) return true;
+  try {
+    JSON.parse(value);
+    return true;
+  } catch {
+    return false;
+  }
 }

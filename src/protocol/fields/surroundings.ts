@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { normalPath } from '../mount.ts';
 import { FreeText, NUL, Text } from '../text.ts';
 import { knownKeys } from './known-keys.ts';
 
@@ -7,6 +8,11 @@ const FLAGS =
 const TMPFS = new RegExp(`^/+[^:/${NUL}][^:${NUL}]*(?::(?:${FLAGS})(?:,(?:${FLAGS}))*)?$`);
 const TMPFS_RULE =
   'must be an absolute path in the container, other than "/", or "path:options" such as "/run:size=64m,mode=755"';
+
+/** Returns the folder of an entry of `tmpfs`, as engines compare it. */
+export function tmpfsTarget(entry: string): string {
+  return normalPath(entry.split(':')[0] ?? '');
+}
 
 const HOST = /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)[:=](.+)$/;
 const HOST_RULE = 'must be "name:address", such as "db:10.0.0.5", or "name:host-gateway"';
@@ -48,9 +54,11 @@ export const surroundingFields = {
   labels: z
     .record(LabelName, FreeText)
     .meta({ description: 'Labels of the containers: a map of strings to strings.' }),
-  tmpfs: z.array(Text.regex(TMPFS, TMPFS_RULE)).meta({
-    description: 'Folders in memory: "path" or "path:options".',
-  }),
+  tmpfs: z
+    .array(Text.regex(TMPFS, TMPFS_RULE).refine((entry) => tmpfsTarget(entry) !== '/', TMPFS_RULE))
+    .meta({
+      description: 'Folders in memory: "path" or "path:options".',
+    }),
   extra_hosts: z
     .array(Text.regex(HOST, { error: HOST_RULE, abort: true }).refine(isExtraHost, { error: HOST_RULE }))
     .meta({ description: 'Names of hosts in the container: "name:address".' }),

@@ -151,7 +151,7 @@ describe('validate', () => {
     const { code, out } = await runCli(['validate', folder]);
     expect(code).toBe(0);
     expect(out).toMatch(/a\.yaml:4:5: warning: starting_ports\[1\] takes port 80 .* \[port-conflict\]\n/);
-    expect(out).toMatch(/a\.yaml:5:20: warning: volumes\[1\] has the same target .* \[mount-conflict\]\n/);
+    expect(out).toMatch(/a\.yaml:5:19: warning: volumes\[1\] has the same target .* \[mount-conflict\]\n/);
     expect(out).toMatch(/, 0 problems, 2 warnings\n$/);
   });
 

@@ -1,4 +1,3 @@
-import { posix } from 'node:path';
 import { NUL, Text } from './text.ts';
 
 /** A variable of the device, which is replaced there (docs/contract.md, 2.1). */
@@ -36,7 +35,12 @@ export function mountTarget(mount: string): string {
 
 /** Returns an absolute path without `.`, `..` and needless slashes. */
 export function normalPath(path: string): string {
-  return posix.resolve('/', path);
+  const names: string[] = [];
+  for (const name of path.split('/')) {
+    if (name === '..') names.pop();
+    else if (name !== '' && name !== '.') names.push(name);
+  }
+  return `/${names.join('/')}`;
 }
 
 function hasContradiction(mount: string): boolean {

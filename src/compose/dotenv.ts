@@ -9,7 +9,7 @@ export interface FileVariable {
 }
 
 /** A line that is neither a variable nor a comment. */
-export interface BadLine {
+interface BadLine {
   line: number;
   message: string;
 }

@@ -104,7 +104,6 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['refTip', ['ref']],
   ['touchedPaths', ['id', 'id', 'path']],
   ['between', ['id', 'id']],
-  ['visited', ['ref']],
   ['treeEntry', ['id', 'path']],
   ['diffTrees', []],
   ['isAncestor', ['id', 'id']],

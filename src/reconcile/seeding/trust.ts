@@ -81,7 +81,8 @@ async function pathsDifferentAt(
   const paths = new Set<string>();
   const compared = new Set([recorded]);
   for (const commit of commits) {
-    const tree = await reader.folderTree(commit);
+    // A damaged clone can lack the trees of old commits. That must not prevent a start.
+    const tree = await reader.folderTree(commit).catch(() => null);
     if (compared.has(tree)) continue;
     compared.add(tree);
     const changes = tree === null || recorded === null ? null : await reader.changes(recorded, tree);

@@ -1,4 +1,4 @@
-import { lstat, mkdir, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DesiredState } from '../desired/state.ts';
 import type { AppDefaults } from '../protocol/app.ts';
@@ -10,12 +10,21 @@ export async function readObjects(folder: string, defaults: AppDefaults): Promis
   return state;
 }
 
-/** Creates a file and its folder. A folder that is a link is refused, since a commit would not contain the file. */
+/**
+ * Creates a file and its folder; rejects if the path is taken. A file that cannot be written whole is removed again. A
+ * folder that is a link is refused, since a commit would not contain the file.
+ */
 export async function writeNew(path: string, text: string): Promise<void> {
   const parent = dirname(path);
   await mkdir(parent, { recursive: true });
   if ((await lstat(parent)).isSymbolicLink()) throw Object.assign(new Error(parent), { code: 'ENOTDIR' });
-  await writeFile(path, text, { flag: 'wx' });
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(text).finally(() => file.close());
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
 }
 
 /** Resolves to false if a file or folder cannot be created because its path, or a parent's, is taken. */

@@ -35,7 +35,7 @@ function notMap(kind: Kind, value: unknown): string {
 function composeFile(value: Fields): Mistake | null {
   if (!isMapValue(value['services']) || 'container_image' in value || 'apps' in value) return null;
   const message =
-    'this is a file of Docker Compose; write each of its services as a file of its own, apps/NAME.yaml, with container_image for image';
+    'this is a file of Docker Compose; move it out of the folder, and turn it into apps with "holdfast import --from-compose FILE"';
   return { path: ['services'], code: 'field-unknown', message };
 }
 

@@ -215,7 +215,7 @@ describe('a mistake in an app is reported with its position and a correction', (
       'a Compose file',
       'app',
       'version: "3"\nservices:\n  web: {image: "nginx:1.27"}\nvolumes: {}\n',
-      '2:1 this is a file of Docker Compose; write each of its services as a file of its own, apps/NAME.yaml, with container_image for image',
+      '2:1 this is a file of Docker Compose; move it out of the folder, and turn it into apps with "holdfast import --from-compose FILE"',
     ],
     [
       'an empty file',

@@ -1,6 +1,7 @@
 import { HoldfastError, messageOf } from '../errors.ts';
+import { keyOf } from '../protocol/name.ts';
 import type { Reader } from '../source/source.ts';
-import type { ObjectReads } from '../store/store.ts';
+import type { AtRevision, ObjectReads, StoredObject } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';
 import type { Draft } from './draft.ts';
 import { passWithin } from './wait-limit.ts';
@@ -36,18 +37,23 @@ export async function confirm(
 }
 
 /**
- * Answers the caller of a completed write with the object as it is in the store now, so it must run before a later
+ * Answers the caller of a completed write with its objects as they are in the store now, so it must run before a later
  * write begins. `revision` is the applied commit; null if none was needed.
  */
 export async function answer(
-  { write, resolve, reject }: QueuedWrite,
+  { set, resolve, reject }: QueuedWrite,
   revision: string | null,
   store: ObjectReads,
 ): Promise<void> {
+  const objects = new Map<string, AtRevision<StoredObject | null>>();
+  let isLost = false;
   try {
-    const object = await storedObject(store, write.kind, write.name);
-    const isLost = object.value === null && write.op !== 'delete';
-    if (revision === null || !isLost) return resolve({ revision, object });
+    for (const { kind, name, op } of set.changes) {
+      const object = await storedObject(store, kind, name);
+      objects.set(keyOf(kind, name), object);
+      isLost ||= object.value === null && op !== 'delete';
+    }
+    if (revision === null || !isLost) return resolve({ revision, objects });
     const message = 'the commit is applied, but a later commit has deleted the object';
     reject(new HoldfastError('conflict', message, { revision, applied: true }));
   } catch (error) {

@@ -42,7 +42,7 @@ export async function draftAll(
     for (const request of gathered) {
       const outcome = await draftOne(request, desired, pace, dependencies);
       outcomes.push(outcome);
-      // Not for the last write, on which nothing is drafted; so never for the delete of an app, which is alone in its batch
+      // Not for the last set, on which nothing is drafted; so never for the delete of an app, which is alone in its batch
       // and can change many files.
       if ('draft' in outcome && outcomes.length < requests.length)
         desired.apply(outcome.draft?.changes ?? []);
@@ -57,7 +57,7 @@ async function gather(
 ): Promise<GatheredRequest> {
   const { desired } = reconciler.passes;
   const texts = new Map<string, string>();
-  await forEachConcurrently(PORTION, filesOf(request.write, desired), async (path) => {
+  await forEachConcurrently(PORTION, filesOf(request.set, desired), async (path) => {
     const blob = desired.file(path)?.blob;
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, editableText(found.bytes));
@@ -85,10 +85,10 @@ async function draftOne(
   { reconciler, defaults, strict, now }: WriterDependencies,
 ): Promise<DraftOutcome> {
   if ('error' in gathered) return gathered;
-  const { write, context, texts, refusal } = gathered;
+  const { set, context, texts, refusal } = gathered;
   try {
     const view = { desired, ...appliedSide(reconciler.passes), defaults, texts };
-    const draft = await pace.pieces(drafting(write, context, view, { strict, at: now() }));
+    const draft = await pace.pieces(drafting(set, context, view, { strict, at: now() }));
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {
     // Errors of the request are reported first, then If-Match, then conflicts in the repository.

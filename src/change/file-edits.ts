@@ -4,7 +4,9 @@ import { editYaml, renderYaml, salvageYaml } from '../desired/yaml/edit.ts';
 import type { Kind } from '../protocol/name.ts';
 import { type Fields, isMapValue } from '../protocol/values.ts';
 import type { FileEdit } from '../source/source.ts';
+import { fileMoved } from './refusals.ts';
 import type { WriteView } from './view.ts';
+import type { FileWrite } from './write.ts';
 
 /** Makes edits in pieces, so that the caller can let other work run in between. */
 export type Editing = Generator<undefined, FileEdit[], undefined>;
@@ -17,6 +19,20 @@ export function newFile(kind: Kind, name: string, fields: Fields): FileEdit {
 /** Returns the edits that remove these files. */
 export function removeFiles(paths: readonly string[]): FileEdit[] {
   return paths.map((path) => ({ path, text: null }));
+}
+
+/**
+ * Returns the edits that give the file of an object this text; none if it has it. Also repairs a name that several files
+ * claim. Throws `moved-on` if the file is not the expected one.
+ */
+export function putFile(write: FileWrite, { desired, texts }: WriteView): FileEdit[] {
+  const { kind, name, text, expected } = write;
+  const [present, ...duplicates] = desired.pathsOf(kind, name);
+  const blob = present === undefined ? null : (desired.file(present)?.blob ?? null);
+  if (expected !== undefined && expected !== blob) throw fileMoved(blob);
+  const path = present ?? write.path ?? newFilePath(kind, name);
+  const edit = texts.get(path) === text ? [] : [{ path, text }];
+  return [...edit, ...removeFiles(duplicates)];
 }
 
 /**

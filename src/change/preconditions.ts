@@ -3,8 +3,8 @@ import type { ObjectKey } from '../protocol/name.ts';
 import { ifMatchRefusal } from '../store/if-match.ts';
 import type { ObjectReads } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';
-import { absentError, presentError } from './refusals.ts';
-import type { WriteRequest, WriterDependencies } from './write.ts';
+import { absentError, ChangesRefused, presentError } from './refusals.ts';
+import type { ChangeSet, WriteRequest, WriterDependencies } from './write.ts';
 
 /**
  * Resolves to the error of a request about an object that is neither in the store nor in a file, or, if `isCreated`, of a
@@ -21,14 +21,33 @@ export async function existenceError(
   return isKnown ? null : absentError(kind, name);
 }
 
+/** Resolves to an error with the `existenceError` of each change of a set; null if no change has one. */
+export async function existenceErrors(
+  dependencies: Parameters<typeof existenceError>[0],
+  { changes }: ChangeSet,
+): Promise<ChangesRefused | null> {
+  const errors = new Map<number, HoldfastError>();
+  for (const [index, write] of changes.entries()) {
+    // Any file can be written, also one of no object.
+    const error =
+      write.op === 'put' ? null : await existenceError(dependencies, write, write.op === 'create');
+    if (error !== null) errors.set(index, error);
+  }
+  return errors.size === 0 ? null : new ChangesRefused(errors);
+}
+
 /**
- * Resolves to the `moved-on` error of a write whose `If-Match` does not match the object in the store; null if it
+ * Resolves to the `moved-on` error of a write whose `If-Match` does not match an object in the store; null if it
  * matches or there is none. Callers report it only after all errors of the request itself (docs/contract.md, 5.6).
  */
 export async function ifMatchError(
-  { write, context }: WriteRequest,
+  { set, context }: WriteRequest,
   store: ObjectReads,
 ): Promise<HoldfastError | null> {
   if (context.ifMatch === null) return null;
-  return ifMatchRefusal((await storedObject(store, write.kind, write.name)).value, context.ifMatch);
+  for (const { kind, name } of set.changes) {
+    const refusal = ifMatchRefusal((await storedObject(store, kind, name)).value, context.ifMatch);
+    if (refusal !== null) return refusal;
+  }
+  return null;
 }

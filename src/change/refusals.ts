@@ -43,6 +43,26 @@ export function fileTooLarge(): HoldfastError {
   return new HoldfastError('invalid', `the object would need a file of more than ${MAX_FILE_BYTES} bytes`);
 }
 
+/** Returns the error of a write to a file that is not the one that its client has seen. */
+export function fileMoved(blob: string | null): HoldfastError {
+  const state = blob === null ? 'there is no file' : `the blob of the file is ${blob}`;
+  return new HoldfastError('moved-on', `the file has changed: ${state} now`);
+}
+
+/** Some changes of a set cannot be carried out. `errors` has the error of each, by its index in the set. */
+export class ChangesRefused extends HoldfastError {
+  readonly errors: ReadonlyMap<number, HoldfastError>;
+
+  constructor(errors: ReadonlyMap<number, HoldfastError>) {
+    const [[index, first] = [0, undefined]] = errors;
+    const kinds = new Set(Array.from(errors.values(), ({ kind }) => kind));
+    // A set whose only trouble is the repository's can succeed later.
+    const [kind = 'invalid'] = kinds.size === 1 ? kinds : [];
+    super(kind, `change ${index} cannot be made: ${first?.message}`);
+    this.errors = errors;
+  }
+}
+
 /** `app_exists`, `device_group_exists`. */
 function existsDetail(kind: Kind): string {
   return `${kind}_exists`;

@@ -1,6 +1,6 @@
 import { HoldfastError } from '../errors.ts';
 import type { Head } from '../source/source.ts';
-import { existenceError, ifMatchError } from './preconditions.ts';
+import { existenceErrors, ifMatchError } from './preconditions.ts';
 import { passWithin } from './wait-limit.ts';
 import type { QueuedWrite, WriterDependencies } from './write.ts';
 
@@ -52,9 +52,8 @@ async function requestRefusal(
   request: QueuedWrite,
   dependencies: WriterDependencies,
 ): Promise<HoldfastError | null> {
-  const { write } = request;
   try {
-    const refusal = await existenceError(dependencies, write, write.op === 'create');
+    const refusal = await existenceErrors(dependencies, request.set);
     return refusal ?? (await ifMatchError(request, dependencies.store));
   } catch {
     return null;

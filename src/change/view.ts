@@ -4,7 +4,7 @@ import type { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { type Kind, keyOf } from '../protocol/name.ts';
-import type { Write } from './write.ts';
+import type { ChangeSet, Write } from './write.ts';
 
 /** What drafting a write needs to know about the fleet at the head of the branch. */
 export interface WriteView {
@@ -13,15 +13,16 @@ export interface WriteView {
   /** Keys of the objects that had problems with other objects at the last pass. */
   faulty: readonly string[];
   defaults: AppDefaults;
-  /** Texts of the files that the write can edit (`filesOf`), by path. */
-  texts: ReadonlyMap<string, string>;
+  /** Texts of the files that the set can edit (`filesOf`), by path. */
+  texts: Map<string, string>;
 }
 
-/**
- * Returns the paths of the files that a write can edit; for the delete of an app, also those of the groups that list
- * it.
- */
-export function filesOf(write: Write, desired: DesiredState): string[] {
+/** Returns the paths of the files that a set can edit; for the delete of an app, also those of the groups that list it. */
+export function filesOf({ changes }: Pick<ChangeSet, 'changes'>, desired: DesiredState): string[] {
+  return [...new Set(changes.flatMap((write) => filesOfOne(write, desired)))];
+}
+
+function filesOfOne(write: Write, desired: DesiredState): string[] {
   const own = [...desired.pathsOf(write.kind, write.name)];
   if (!isAppDelete(write)) return own;
   const groups = [...desired.groupsListing(write.name)];

@@ -1,9 +1,17 @@
 import type { Faults } from '../faults.ts';
 import type { AppBody, AppChange, AppDefaults } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
+import type { Kind } from '../protocol/name.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Publisher, Reader } from '../source/source.ts';
-import type { AtRevision, ObjectReads, Reachable, StoredApp, StoredGroup } from '../store/store.ts';
+import type {
+  AtRevision,
+  ObjectReads,
+  Reachable,
+  StoredApp,
+  StoredGroup,
+  StoredObject,
+} from '../store/store.ts';
 
 /** A requested change of one app. Its fields have been checked against the schemas. */
 export type AppWrite = { kind: 'app'; name: string } & (
@@ -22,28 +30,57 @@ export type DeviceGroupWrite = { kind: 'device_group'; name: string } & (
   | { op: 'delete' }
 );
 
-/** A requested change of one object. */
-export type Write = AppWrite | DeviceGroupWrite;
+/** A requested text of an object's file, in place of all that the file has now. */
+export interface FileWrite {
+  kind: Kind;
+  op: 'put';
+  name: string;
+  text: string;
+  /** Path of the file, below the folder, if the object has none yet; without it, that of a new object. */
+  path?: string;
+  /** The blob that the file must have, null if there must be no file; without it, the file can have any. */
+  expected?: string | null;
+}
 
-/** Who requests a write, and under which condition. */
+/** A requested change of one object. */
+export type Write = AppWrite | DeviceGroupWrite | FileWrite;
+
+/** Changes that are made together, in one commit, or not at all. */
+export interface ChangeSet {
+  /** At most one for each object. Their order does not matter: a group can list an app that a later change creates. */
+  changes: readonly Write[];
+  /** The subject of the commit; null if it is to be made from the changes. */
+  subject: string | null;
+  /** Trailers of the commit besides those that every write has: `Restores: 1234...`. */
+  trailers: readonly string[];
+}
+
+/** Returns the set of this change alone. */
+export function setOf(write: Write): ChangeSet {
+  return { changes: [write], subject: null, trailers: [] };
+}
+
+/** Who requests a write, why, and under which condition. */
 export interface WriteContext {
   user: string;
   email: string;
   requestId: string;
-  /** Tags (`If-Match`) of which the object must have one; null if any state of the object will do. */
+  /** Tags (`If-Match`) of which each object of the set must have one; null if any state of the objects will do. */
   ifMatch: readonly string[] | null;
+  /** For the body of the commit's message. */
+  reason?: string;
 }
 
-/** A write and who requests it. */
+/** A set of changes and who requests it. */
 export interface WriteRequest {
-  write: Write;
+  set: ChangeSet;
   context: WriteContext;
 }
 
 /** The stored form of a write's object. */
-type StoredOf<W extends Write> = W extends AppWrite ? StoredApp : StoredGroup;
+type StoredOf<W extends Write> = W['kind'] extends 'app' ? StoredApp : StoredGroup;
 
-/** The result of a write. */
+/** The result of a change of one object. */
 export interface WriteResult<W extends Write = Write> {
   /** The commit that was made for it; null if nothing had to change. */
   revision: string | null;
@@ -51,11 +88,20 @@ export interface WriteResult<W extends Write = Write> {
   object: AtRevision<StoredOf<W> | null>;
 }
 
+/** The result of a set of changes. */
+export interface SetResult {
+  /** The commit that was made for it; null if nothing had to change. */
+  revision: string | null;
+  /** The objects of the set by key, as `WriteResult` has them. */
+  objects: ReadonlyMap<string, AtRevision<StoredObject | null>>;
+}
+
 /** Changes the configuration by commits. */
 export interface Writer {
   /**
-   * Resolves when the write is committed, published and applied. Rejects as
-   * - `absent`, `present` or `invalid`: the request cannot be carried out;
+   * Resolves when the set is committed, published and applied. Rejects as
+   * - ChangesRefused: some changes cannot be carried out; it has the error of each, as `write` rejects with it;
+   * - `invalid`: the set cannot be carried out as a whole;
    * - `moved-on`: `If-Match` does not hold;
    * - `conflict`: someone has to change something in the repository first;
    * - `unavailable`: the same request can succeed later.
@@ -63,6 +109,11 @@ export interface Writer {
    * A rejected write has changed nothing, unless the error has `details.revision`: that commit is published, or may be.
    * `details.applied` says whether it is applied already; otherwise a later pass applies it if the branch
    * contains it.
+   */
+  commit(set: ChangeSet, context: WriteContext): Promise<SetResult>;
+  /**
+   * Carries out a set of one change. Rejects as `commit` does or, if the change cannot be carried out, as `absent`,
+   * `present`, `invalid`, `moved-on` or `conflict`.
    */
   write<W extends Write>(write: W, context: WriteContext): Promise<WriteResult<W>>;
   /** Waits for writes that have begun; rejects writes that are still waiting, and all later ones. */
@@ -87,6 +138,6 @@ export interface WriterDependencies {
 
 /** A request in the writer, and the functions that answer its caller. */
 export interface QueuedWrite extends WriteRequest {
-  resolve(written: WriteResult): void;
+  resolve(written: SetResult): void;
   reject(error: unknown): void;
 }

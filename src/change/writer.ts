@@ -2,10 +2,21 @@ import { setImmediate } from 'node:timers/promises';
 import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
 import { keyOf } from '../protocol/name.ts';
 import { carryOut } from './carry-out.ts';
+import { ChangesRefused } from './refusals.ts';
 import { isAppDelete } from './view.ts';
-import type { QueuedWrite, Write, WriteContext, WriteResult, Writer, WriterDependencies } from './write.ts';
+import {
+  type ChangeSet,
+  type QueuedWrite,
+  type SetResult,
+  setOf,
+  type Write,
+  type WriteContext,
+  type WriteResult,
+  type Writer,
+  type WriterDependencies,
+} from './write.ts';
 
-/** How many writes can share one publish. */
+/** How many writes can share one publish; and of how many objects, unless one of them alone has more. */
 const MAX_BATCH = 64;
 
 /** A write that has not begun. */
@@ -33,7 +44,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
     working = null;
   };
 
-  const write = <W extends Write>(wanted: W, context: WriteContext): Promise<WriteResult<W>> =>
+  const commit = (set: ChangeSet, context: WriteContext): Promise<SetResult> =>
     new Promise((resolve, reject) => {
       if (isClosed) return reject(shuttingDown());
       const giveUp = (): void => {
@@ -41,13 +52,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
         reject(waitedTooLong(dependencies.waitLimit));
       };
       const timer = setTimeout(giveUp, dependencies.waitLimit);
-      const waiting: WaitingWrite = {
-        write: wanted,
-        context,
-        resolve: resolve as WaitingWrite['resolve'],
-        reject,
-        timer,
-      };
+      const waiting: WaitingWrite = { set, context, resolve, reject, timer };
       queue.push(waiting);
       working ??= work();
       return undefined;
@@ -59,7 +64,22 @@ export function createWriter(dependencies: WriterDependencies): Writer {
     await working;
   };
 
-  return { write, close };
+  return { commit, write: (write, context) => commitOne(commit, write, context), close };
+}
+
+/** Carries out a set of one change, see `Writer.write`. */
+async function commitOne<W extends Write>(
+  commit: Writer['commit'],
+  write: W,
+  context: WriteContext,
+): Promise<WriteResult<W>> {
+  try {
+    const { revision, objects } = await commit(setOf(write), context);
+    const object = objects.get(keyOf(write.kind, write.name)) as WriteResult<W>['object'];
+    return { revision, object };
+  } catch (error) {
+    throw error instanceof ChangesRefused ? error.errors.get(0) : error;
+  }
 }
 
 function waitedTooLong(waitLimit: number): HoldfastError {
@@ -83,19 +103,22 @@ async function waitForMore(queue: readonly QueuedWrite[]): Promise<void> {
 }
 
 /**
- * Takes writes that can share a publish from the front of the queue: each is about a different object. The delete of an
+ * Takes writes that can share a publish from the front of the queue: each is about different objects. One that deletes an
  * app is always a batch of its own, because it also edits the files of groups.
  */
 function takeBatch(queue: WaitingWrite[]): QueuedWrite[] {
-  const keys = new Set<string>();
-  for (const { write } of queue) {
-    const key = keyOf(write.kind, write.name);
-    if (keys.size === MAX_BATCH || keys.has(key)) break;
-    if (isAppDelete(write) && keys.size > 0) break;
-    keys.add(key);
-    if (isAppDelete(write)) break;
+  const taken = new Set<string>();
+  let count = 0;
+  for (const { set } of queue) {
+    const keys = set.changes.map(({ kind, name }) => keyOf(kind, name));
+    const isAlone = set.changes.some(isAppDelete);
+    const fits = !isAlone && taken.size + keys.length <= MAX_BATCH && !keys.some((key) => taken.has(key));
+    if (count > 0 && !fits) break;
+    for (const key of keys) taken.add(key);
+    count += 1;
+    if (isAlone) break;
   }
-  return dequeue(queue, keys.size);
+  return dequeue(queue, count);
 }
 
 /** Takes the first `count` writes from the queue and stops their timers. */

@@ -24,6 +24,12 @@ export function summarizeStep(step: Step): string {
   return subjectLine(step, summaries(step));
 }
 
+/** Returns one line for the sentences of several steps: all of them if they fit, otherwise how many there are. */
+export function summarizeTogether(sentences: readonly string[]): string {
+  const all = sentences.join('; ');
+  return sentences.length === 1 || all.length <= MAX_SUBJECT ? all : `change ${sentences.length} objects`;
+}
+
 /**
  * Returns a sentence about an object, such as `app web: delete`, of at most 72 characters. It ends with the first of
  * `texts` that fits; if none fits, with the last one after a shortened name.

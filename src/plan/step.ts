@@ -45,9 +45,13 @@ const ORDER: readonly { kind: Kind; deletes: boolean }[] = [
   { kind: 'app', deletes: true },
 ];
 
-function rank(step: Step): number {
-  const deletes = step.after === null;
-  return ORDER.findIndex((row) => row.kind === step.kind && row.deletes === deletes);
+/** Returns the place of a change in the order in which changes are made: those with a lower rank come first. */
+export function rankOf(kind: Kind, deletes: boolean): number {
+  return ORDER.findIndex((row) => row.kind === kind && row.deletes === deletes);
+}
+
+function rank({ kind, after }: Step): number {
+  return rankOf(kind, after === null);
 }
 
 /** Returns the steps in the order in which they are applied and shown; equal steps always get the same order. */

@@ -1,17 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Draft, drafting } from '../../src/change/draft.ts';
+import { ChangesRefused } from '../../src/change/refusals.ts';
 import { filesOf } from '../../src/change/view.ts';
-import type { Write } from '../../src/change/write.ts';
+import { type ChangeSet, setOf, type Write } from '../../src/change/write.ts';
 import { completeApp } from '../../src/desired/app.ts';
 import type { Content } from '../../src/desired/content.ts';
+import { parseObjectText } from '../../src/desired/parse.ts';
 import { runToEnd } from '../../src/desired/run-to-end.ts';
 import { DesiredState } from '../../src/desired/state.ts';
+import { renderYaml } from '../../src/desired/yaml/edit.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
 import { type AppChange, AppFields } from '../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../src/protocol/device-group.ts';
+import { keyOf } from '../../src/protocol/name.ts';
 import { anyCommit, changesOf, DEFAULTS, type Files } from '../support/fleet.ts';
 
 const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };
@@ -48,8 +52,32 @@ const anyWrite: fc.Arbitrary<Write> = fc.oneof(
   group.map((name): Write => ({ kind: 'device_group', op: 'delete', name })),
 );
 
-/** Commits of users, and writes through the API. */
-const histories = fc.array(fc.oneof(anyCommit, anyWrite, anyWrite), { minLength: 1, maxLength: 14 });
+const anyPut: fc.Arbitrary<Write> = fc.oneof(
+  fc
+    .tuple(app, allFields)
+    .map(([name, fields]): Write => ({ kind: 'app', op: 'put', name, text: renderYaml(fields) })),
+  fc
+    .tuple(group, members)
+    .map(([name, fields]): Write => ({ kind: 'device_group', op: 'put', name, text: renderYaml(fields) })),
+);
+
+const anySet: fc.Arbitrary<ChangeSet> = fc
+  .uniqueArray(fc.oneof({ weight: 4, arbitrary: anyWrite }, anyPut), {
+    selector: ({ kind, name }) => keyOf(kind, name),
+    minLength: 1,
+    maxLength: 4,
+  })
+  .map((changes) => ({ changes, subject: null, trailers: [] }));
+
+/** Commits of users, and writes through the API: one change or several in one commit. */
+const histories = fc.array(fc.oneof(anyCommit, anyWrite.map(setOf), anySet), {
+  minLength: 1,
+  maxLength: 14,
+});
+
+function isSet(event: Files | ChangeSet): event is ChangeSet {
+  return Array.isArray(event['changes']);
+}
 
 /** A manager without store and git. */
 class Fleet {
@@ -96,13 +124,13 @@ class Fleet {
   }
 
   /** The draft; null if nothing has to change, or the reason for the refusal. */
-  draft(write: Write): Draft | HoldfastError | null {
+  draft(set: ChangeSet): Draft | HoldfastError | null {
     const { desired, applied, faulty } = this;
-    const texts = new Map(filesOf(write, desired).map((path) => [path, this.files.get(path) ?? '']));
+    const texts = new Map(filesOf(set, desired).map((path) => [path, this.files.get(path) ?? '']));
     const view = { desired, applied, faulty: [...faulty], defaults: DEFAULTS, texts };
     try {
       const rules = { strict: this.strict, at: 0 };
-      return runToEnd(drafting(write, CONTEXT, view, rules));
+      return runToEnd(drafting(set, CONTEXT, view, rules));
     } catch (error) {
       if (error instanceof HoldfastError) return error;
       throw error;
@@ -113,6 +141,10 @@ class Fleet {
 /** The content of the object of a write, for devices, that its reply promises. */
 function promised(write: Write, before: Content | undefined): Content | undefined {
   if (write.op === 'delete') return undefined;
+  if (write.op === 'put') {
+    const parsed = parseObjectText(write.kind, write.text, DEFAULTS);
+    return parsed.ok ? parsed.content : undefined;
+  }
   if (write.kind === 'device_group') return write.fields;
   const fields = write.op === 'change' ? { ...before, ...write.fields } : write.fields;
   const isSet = ([, value]: [string, unknown]): boolean => value !== null;
@@ -130,17 +162,35 @@ function isTaken(fleet: Fleet, { commit: { edits, message } }: Draft): boolean {
   return taken;
 }
 
-function expectPromiseKept(fleet: Fleet, write: Write): void {
-  const { kind, name } = write;
-  const before = fleet.applied.content(kind, name);
-  const draft = fleet.draft(write);
+/** The errors of the changes of a set, or the one of the set as a whole. */
+function reasonsOf(refusal: HoldfastError): HoldfastError[] {
+  return refusal instanceof ChangesRefused ? [...refusal.errors.values()] : [refusal];
+}
+
+function expectReasons(refusal: HoldfastError, fleet: Fleet, { changes }: ChangeSet): void {
+  // A text can list an app that does not exist.
+  const mayConflict = fleet.hasErrors || changes.some(({ op }) => op === 'put');
+  const kinds = ['absent', 'present', ...(mayConflict ? ['conflict'] : [])];
+  // A set can list an app in a group and delete it.
+  if (changes.length > 1) kinds.push('invalid');
+  for (const { kind } of reasonsOf(refusal)) expect(kinds).toContain(kind);
+}
+
+function expectPromiseKept(fleet: Fleet, set: ChangeSet): void {
+  const { changes } = set;
+  // A file that STRICT does not apply can become so with the set.
+  const before = changes.map(({ kind, name }) => fleet.desired.object(kind, name)?.content);
+  const draft = fleet.draft(set);
   if (draft instanceof HoldfastError) {
-    expect(fleet.hasErrors ? ['absent', 'present', 'conflict'] : ['absent', 'present']).toContain(draft.kind);
+    expectReasons(draft, fleet, set);
     return;
   }
   if (draft !== null && !isTaken(fleet, draft)) return;
-  expect(fleet.applied.content(kind, name)).toEqual(promised(write, before));
-  if (write.op === 'delete' && kind === 'app') expect([...fleet.applied.groupsListing(name)]).toEqual([]);
+  for (const [index, write] of changes.entries()) {
+    const { kind, name } = write;
+    expect(fleet.applied.content(kind, name)).toEqual(promised(write, before[index]));
+    if (write.op === 'delete' && kind === 'app') expect([...fleet.applied.groupsListing(name)]).toEqual([]);
+  }
 }
 
 describe.each([false, true])('random writes between random commits, with STRICT=%s', (strict) => {
@@ -149,9 +199,9 @@ describe.each([false, true])('random writes between random commits, with STRICT=
       fc.property(histories, (events) => {
         const fleet = new Fleet(strict);
         for (const event of events) {
-          if ('op' in event) expectPromiseKept(fleet, event as Write);
+          if (isSet(event)) expectPromiseKept(fleet, event);
           // The writer drafts nothing on a head that is refused because its folder is empty.
-          else if (!fleet.take(event as Files) && fleet.isEmptied) return;
+          else if (!fleet.take(event) && fleet.isEmptied) return;
         }
       }),
       { numRuns: 1500 },

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { drafting } from '../../src/change/draft.ts';
+import { ChangesRefused } from '../../src/change/refusals.ts';
 import { filesOf, type WriteView } from '../../src/change/view.ts';
-import type { Write } from '../../src/change/write.ts';
+import { type ChangeSet, setOf, type Write, type WriteContext } from '../../src/change/write.ts';
 import { runToEnd } from '../../src/desired/run-to-end.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import type { FileEdit } from '../../src/source/source.ts';
@@ -24,14 +25,21 @@ function viewOf(files: Files, applied: Files = files): WriteView {
   };
 }
 
-function draft(write: Write, view: WriteView, rules = RULES, context = CONTEXT) {
-  return runToEnd(drafting(write, context, view, rules));
+function draftSet(set: ChangeSet, view: WriteView, rules = RULES, context: WriteContext = CONTEXT) {
+  return runToEnd(drafting(set, context, view, rules));
 }
 
-function refusal(write: Write, view: WriteView, rules = RULES): HoldfastError {
+function draft(write: Write, view: WriteView, rules = RULES, context: WriteContext = CONTEXT) {
+  return draftSet(setOf(write), view, rules, context);
+}
+
+/** The error of a draft; if only one change is refused, that of the change. */
+function refusal(change: Write | ChangeSet, view: WriteView, rules = RULES): HoldfastError {
   try {
-    draft(write, view, rules);
+    draftSet('changes' in change ? change : setOf(change), view, rules);
   } catch (error) {
+    if (error instanceof ChangesRefused && error.errors.size === 1)
+      return [...error.errors.values()][0] as HoldfastError;
     if (error instanceof HoldfastError) return error;
     throw error;
   }
@@ -153,7 +161,7 @@ describe('drafting with STRICT on a head that is refused', () => {
     const write: Write = { kind: 'app', op: 'delete', name: 'cron' };
     const files = { ...VALID, 'apps/cron.yaml': '[', 'device-groups/edge.yaml': '# Ask Pat\napps: [web]\n' };
     const view = viewOf(files, VALID);
-    const read = new Set(filesOf(write, view.desired));
+    const read = new Set(filesOf(setOf(write), view.desired));
     const texts = new Map([...view.texts].filter(([path]) => read.has(path)));
     expect(draft(write, { ...view, texts }, STRICT)?.commit.edits).toEqual([
       { path: 'apps/cron.yaml', text: null },
@@ -538,11 +546,156 @@ describe('the delete of an app that many groups list', () => {
       texts: counted(plain.texts as Map<string, string>),
     };
     const lookupsPerStep: number[] = [];
-    for (const _ of drafting(write, CONTEXT, view, RULES)) {
+    for (const _ of drafting(setOf(write), CONTEXT, view, RULES)) {
       lookupsPerStep.push(lookups);
       lookups = 0;
     }
     expect(Math.max(...lookupsPerStep)).toBeLessThanOrEqual(2);
     expect(lookupsPerStep.length).toBeGreaterThan(4 * GROUPS);
+  });
+});
+
+describe('a set of several changes', () => {
+  const change = (name: string, tag: string): Write => ({
+    kind: 'app',
+    op: 'change',
+    name,
+    fields: { container_image: `${name}:${tag}` },
+  });
+  const set = (...changes: Write[]): ChangeSet => ({ changes, subject: null, trailers: [] });
+  const group = (name: string, apps: string[]): Write => ({
+    kind: 'device_group',
+    op: 'create',
+    name,
+    fields: { apps },
+  });
+  const remove = (kind: Write['kind'], name: string): Write => ({ kind, op: 'delete', name });
+  const headers = (message = ''): string[] => message.split('\n\n').slice(0, -1);
+
+  it.each<[string, ChangeSet, FileEdit[], string[]]>([
+    [
+      'edits each file once, and has a line for each change below the subject',
+      set(change('web', '2'), change('cron', '4')),
+      [
+        { path: 'apps/web.yaml', text: 'container_image: web:2\n' },
+        { path: 'apps/cron.yaml', text: 'container_image: cron:4\n' },
+      ],
+      ['change 2 objects', 'app cron: container_image 3 -> 4\napp web: container_image nginx:1.26 -> web:2'],
+    ],
+    [
+      'creates an app before a group that lists it, whatever their order',
+      set(group('lab', ['new']), createApp('new')),
+      [
+        { path: 'apps/new.yaml', text: 'container_image: n:1\n' },
+        { path: 'device-groups/lab.yaml', text: 'apps:\n  - new\n' },
+      ],
+      ['app new: create; device group lab: create', 'app new: create\ndevice group lab: create'],
+    ],
+    [
+      'deletes an app together with the group that lists it',
+      set(remove('app', 'cron'), remove('device_group', 'edge')),
+      [
+        { path: 'device-groups/edge.yaml', text: null },
+        { path: 'apps/cron.yaml', text: null },
+      ],
+      ['device group edge: delete; app cron: delete', 'device group edge: delete\napp cron: delete'],
+    ],
+    [
+      'takes two deleted apps out of the group that lists both',
+      set(remove('app', 'cron'), remove('app', 'web')),
+      [
+        { path: 'apps/cron.yaml', text: null },
+        { path: 'device-groups/edge.yaml', text: 'apps: []\n' },
+        { path: 'apps/web.yaml', text: null },
+      ],
+      [
+        'app cron: delete; app web: delete',
+        'app cron: delete\napp web: delete\ndevice group edge: remove web, cron',
+      ],
+    ],
+    [
+      'leaves out what the files have already',
+      set({ kind: 'app', op: 'change', name: 'web', fields: { running: true } }, change('cron', '4')),
+      [{ path: 'apps/cron.yaml', text: 'container_image: cron:4\n' }],
+      ['app cron: container_image 3 -> 4'],
+    ],
+    [
+      'restores a text byte for byte, at the path of the file',
+      set({ kind: 'app', op: 'put', name: 'web', text: '# old\ncontainer_image: "nginx:1"\n' }),
+      [{ path: 'apps/web.yaml', text: '# old\ncontainer_image: "nginx:1"\n' }],
+      ['app web: container_image 1.26 -> 1'],
+    ],
+    [
+      'brings a deleted file back to the given path',
+      set({ kind: 'app', op: 'put', name: 'db', text: 'container_image: db:1\n', path: 'apps/x/db.yaml' }),
+      [{ path: 'apps/x/db.yaml', text: 'container_image: db:1\n' }],
+      ['app db: create'],
+    ],
+  ])('%s', (_name, changes, edits, paragraphs) => {
+    const drafted = draftSet(changes, viewOf(VALID));
+    expect(drafted?.commit.edits).toEqual(edits);
+    expect(headers(drafted?.commit.message)).toEqual(paragraphs);
+  });
+
+  it('is refused with the error of each change that cannot be made, and changes nothing in the view', () => {
+    const view = viewOf(VALID);
+    const changes = set(change('web', '2'), change('ghost', '2'), createApp('cron'), group('lab', ['ghost']));
+    const error = (() => {
+      try {
+        return draftSet(changes, view);
+      } catch (refused) {
+        return refused;
+      }
+    })() as ChangesRefused;
+    expect(Array.from(error.errors, ([index, { kind }]) => [index, kind]).sort()).toEqual([
+      [1, 'absent'],
+      [2, 'present'],
+      [3, 'absent'],
+    ]);
+    expect(view.texts.get('apps/web.yaml')).toBe(WEB);
+    expect(view.desired.app('web')?.content?.container_image).toBe('nginx:1.26');
+  });
+
+  it.each<[string, ChangeSet, HoldfastError['kind'], RegExp]>([
+    [
+      'a list of a group that has an app which the set deletes',
+      set(remove('app', 'cron'), group('lab', ['cron'])),
+      'invalid',
+      /^device group "lab" is to list app "cron", which is to be deleted/,
+    ],
+    [
+      'a text that is invalid',
+      set({ kind: 'app', op: 'put', name: 'web', text: '[' }),
+      'conflict',
+      /^apps\/web\.yaml:1:/,
+    ],
+    [
+      'a text for a file of another blob',
+      set({ kind: 'app', op: 'put', name: 'web', text: WEB, expected: 'f00' }),
+      'moved-on',
+      /^the file has changed: the blob of the file is/,
+    ],
+    [
+      'a text for a new file where there is one',
+      set({ kind: 'app', op: 'put', name: 'web', text: WEB, expected: null }),
+      'moved-on',
+      /^the file has changed/,
+    ],
+  ])('is refused because of %s', (_name, changes, kind, message) => {
+    const error = refusal(changes, viewOf(VALID));
+    expect([error.kind, error.message]).toEqual([kind, expect.stringMatching(message)]);
+  });
+
+  it('has the subject, the reason and the trailers that are asked for', () => {
+    const wanted = { ...set(change('web', '2')), subject: 'Roll out', trailers: ['Restores: abc'] };
+    const context = { ...CONTEXT, reason: 'the till\r\nis slow\u0007' };
+    expect(draftSet(wanted, viewOf(VALID), RULES, context)?.commit.message).toBe(
+      [
+        'Roll out\n',
+        'the till\nis slow\n',
+        'app web: container_image nginx:1.26 -> web:2\n',
+        'Request-Id: r-1\nApi-User: pat\nRestores: abc\n',
+      ].join('\n'),
+    );
   });
 });

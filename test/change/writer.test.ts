@@ -4,7 +4,8 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Write } from '../../src/change/write.ts';
+import type { ChangesRefused } from '../../src/change/refusals.ts';
+import type { ChangeSet, Write } from '../../src/change/write.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import type { Reader } from '../../src/source/source.ts';
 import { tagsOf } from '../../src/store/if-match.ts';
@@ -103,6 +104,30 @@ describe('the queue of writes', () => {
     );
     await Promise.all([first, ...others]);
     expect(engine.published).toEqual([1, 5]);
+  });
+
+  it('makes one commit for a set of several changes, or none if one of them is refused', async () => {
+    const engine = await buildWriterEngine();
+    const set = (...changes: Write[]): ChangeSet => ({ changes, subject: null, trailers: [] });
+    const commit = (...changes: Write[]) => engine.writer.commit(set(...changes), CONTEXT);
+    const refused = await failure(commit(setImage('web', '2'), create('cron')));
+    const made = await commit(setImage('web', '2'), create('next'), {
+      kind: 'app',
+      op: 'delete',
+      name: 'cron',
+    });
+    const same = await commit(setImage('web', '2'), setImage('next', '1'));
+    expect([...(refused as ChangesRefused).errors.keys()]).toEqual([1]);
+    expect(await subjects(engine)).toEqual([
+      'app next: create; app web: container_image 1 -> 2; app cron: delete',
+    ]);
+    expect(made.revision).toBe(await engine.repository.git('rev-parse', 'HEAD'));
+    expect(Array.from(made.objects, ([key, { value }]) => [key, value === null])).toEqual([
+      ['app/web', false],
+      ['app/next', false],
+      ['app/cron', true],
+    ]);
+    expect(same.revision).toBeNull();
   });
 
   it('drafts each write on the result of those before it, even in the same publish', async () => {

@@ -1,0 +1,85 @@
+import type { Problem } from '../desired/problem.ts';
+import { HoldfastError } from '../errors.ts';
+import { rankOf } from '../plan/step.ts';
+import { keyOf } from '../protocol/name.ts';
+import { appEdits } from './app-edits.ts';
+import { deviceGroupEdits } from './device-group-edits.ts';
+import type { EditedFiles } from './edited-files.ts';
+import { type Editing, putFile } from './file-edits.ts';
+import { blockedError, ChangesRefused } from './refusals.ts';
+import { exists, isAppDelete, problemsAt, type WriteView } from './view.ts';
+import type { ChangeSet, Write } from './write.ts';
+
+/**
+ * Edits the files of a set, each change on the result of those before it. Returns the keys of its objects and of all that
+ * may differ. `problemsBefore` are those for which STRICT refuses the head. Throws ChangesRefused with the error of every
+ * change that cannot be carried out.
+ */
+export function* editObjects(
+  { changes }: ChangeSet,
+  files: EditedFiles,
+  view: WriteView,
+  problemsBefore: readonly Problem[],
+): Generator<undefined, Set<string>, undefined> {
+  const own = new Set(changes.map(({ kind, name }) => keyOf(kind, name)));
+  const touched = new Set(own);
+  const errors = new Map<number, HoldfastError>();
+  for (const [index, write] of inOrder(changes)) {
+    try {
+      refuseStillListed(write, own, view);
+      for (const edit of yield* editsOf(write, view, problemsBefore)) {
+        for (const key of files.apply(edit)) touched.add(key);
+        yield;
+      }
+    } catch (error) {
+      if (!(error instanceof HoldfastError)) throw error;
+      errors.set(index, error);
+    }
+  }
+  if (errors.size > 0) throw new ChangesRefused(errors);
+  return touched;
+}
+
+/** Returns the changes and their indexes in the order of steps, so that a group can list an app that the set creates. */
+function inOrder(changes: readonly Write[]): [index: number, write: Write][] {
+  const rank = ({ kind, op }: Write): number => rankOf(kind, op === 'delete');
+  return [...changes.entries()].sort(([, a], [, b]) => rank(a) - rank(b));
+}
+
+function* editsOf(write: Write, view: WriteView, problemsBefore: readonly Problem[]): Editing {
+  if (write.op === 'put') return putFile(write, view);
+  refuseUnappliedFile(write, problemsBefore, view);
+  const edits = yield* write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
+  if (edits.length === 0 && problemsBefore.length === 0) refuseRetained(write, view);
+  return edits;
+}
+
+/** Refuses to delete an app that a group lists because of the same set; any other group loses it. */
+function refuseStillListed(write: Write, own: ReadonlySet<string>, { desired }: WriteView): void {
+  if (!isAppDelete(write) || own.size < 2) return;
+  for (const group of desired.groupsListing(write.name)) {
+    if (!own.has(keyOf('device_group', group))) continue;
+    const message = `device group "${group}" is to list app "${write.name}", which is to be deleted; leave one of them out`;
+    throw new HoldfastError('invalid', message);
+  }
+}
+
+/**
+ * With STRICT, refuses to create an object that has a valid file which is not applied, because the head is refused. The
+ * error lists the problems of the head: "already exists" would be wrong, since the object is not applied.
+ */
+function refuseUnappliedFile(
+  { op, kind, name }: Write,
+  problemsBefore: readonly Problem[],
+  view: WriteView,
+): void {
+  if (problemsBefore.length === 0 || op !== 'create') return;
+  if (view.applied.has(kind, name) || !exists(kind, name, view)) return;
+  if (problemsAt(kind, name, view).length === 0) throw blockedError(problemsBefore);
+}
+
+/** Refuses to delete an app that has no file any more, but is retained by a group that is held back. */
+function refuseRetained({ kind, name, op }: Write, view: WriteView): void {
+  const problems = op === 'delete' ? problemsAt(kind, name, view) : [];
+  if (problems.length > 0) throw blockedError(problems);
+}

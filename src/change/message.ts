@@ -1,0 +1,58 @@
+import { subjectLine, summarizeStep, summarizeTogether } from '../plan/describe.ts';
+import type { Step } from '../plan/step.ts';
+import { keyOf } from '../protocol/name.ts';
+import type { ChangeSet, Write, WriteContext } from './write.ts';
+
+/** The message of a commit; `subject` is its first line. */
+export interface Message {
+  subject: string;
+  text: string;
+}
+
+/** Returns the message of the commit of a set. In pieces: thousands of groups can lose a deleted app. */
+export function* commitMessage(
+  set: ChangeSet,
+  context: WriteContext,
+  steps: readonly Step[],
+  moreTrailers: readonly string[],
+): Generator<undefined, Message, undefined> {
+  const own = new Map<string, string>();
+  const others: string[] = [];
+  const wanted = new Set(set.changes.map(({ kind, name }) => keyOf(kind, name)));
+  for (const step of steps) {
+    const key = keyOf(step.kind, step.name);
+    if (wanted.has(key)) own.set(key, summarizeStep(step));
+    else others.push(summarizeStep(step));
+    yield;
+  }
+  const subject = oneLine(set.subject ?? subjectOf(set.changes, own));
+  const sentences = [...own.values(), ...others].filter((sentence) => sentence !== subject);
+  const trailers = [
+    `Request-Id: ${context.requestId}`,
+    `Api-User: ${context.user}`,
+    ...set.trailers,
+    ...moreTrailers,
+  ];
+  const reason = paragraphsOf(context.reason ?? '');
+  const parts = [subject, reason, sentences.join('\n'), trailers.map(oneLine).join('\n')];
+  return { subject, text: `${parts.filter((part) => part !== '').join('\n\n')}\n` };
+}
+
+function subjectOf(changes: readonly Write[], sentences: ReadonlyMap<string, string>): string {
+  const [change] = changes;
+  // The delete of an object that was never applied has no step, nor has an edit that changes nothing for devices.
+  if (sentences.size === 0 && changes.length === 1 && change !== undefined)
+    return subjectLine(change, [change.op === 'delete' ? 'delete' : 'fix the file']);
+  if (sentences.size === 0) return 'fix the files';
+  return summarizeTogether([...sentences.values()]);
+}
+
+/** Keeps text that clients send from adding lines, and thereby trailers, to a commit message. */
+function oneLine(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ');
+}
+
+/** Keeps the line breaks of a text for people, but no other control characters. */
+function paragraphsOf(text: string): string {
+  return text.split(/\r?\n/).map(oneLine).join('\n').trim();
+}

@@ -48,6 +48,11 @@ export const layers = {
     pure: [],
     promise: 'turns desired and applied state into ordered steps; ids; descriptions for people',
   },
+  preview: {
+    may: ['protocol', 'desired', 'plan'],
+    pure: [],
+    promise: 'what a manager has at a revision, and what a branch would change',
+  },
   source: {
     may: ['errors', 'async', 'disk', 'faults', 'protocol', 'desired'],
     promise: 'where revisions come from and where commits go',
@@ -86,6 +91,7 @@ export const layers = {
       'desired',
       'compose',
       'plan',
+      'preview',
       'source',
       'worker/settings',
     ],

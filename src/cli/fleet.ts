@@ -1,8 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
-import type { TreeEntry } from '../desired/entry.ts';
 import { desiredStateFolderOf } from '../desired/file.ts';
-import { loadFile, type ReadBlob } from '../desired/load.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import type { Suggest } from '../plan/plan.ts';
@@ -52,20 +50,6 @@ function folderBelow(folder: string, state: DesiredState): string | null {
     if (below !== null) return join(folder, below);
   }
   return null;
-}
-
-/** Loads the files of these entries into a state; resolves to that state. */
-export async function loadEntries(
-  state: DesiredState,
-  entries: readonly TreeEntry[],
-  read: ReadBlob,
-  defaults: AppDefaults,
-): Promise<DesiredState> {
-  for (const entry of entries) {
-    const file = await loadFile(entry, read, defaults);
-    state.apply([{ path: entry.path, file }]);
-  }
-  return state;
 }
 
 /** Suggests apps of a state for names that are probably misspelt. */

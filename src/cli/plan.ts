@@ -5,11 +5,11 @@ import { AppliedState } from '../plan/applied.ts';
 import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { Step } from '../plan/step.ts';
+import { type StateAt, stateAt } from '../preview/state-at.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
 import { printable } from '../text/printable.ts';
 import { parseCommand } from './arguments.ts';
-import { type Base, baseAt } from './base.ts';
 import { COMMANDS } from './commands.ts';
 import { warnOfDivergence } from './divergence.ts';
 import {
@@ -100,7 +100,7 @@ async function appliedAt(
       throw new UsageError(`${folder} is not in a git repository, so there is no "${against}"`);
     return new AppliedState();
   }
-  const base = await baseAt(revisions, against ?? 'HEAD', defaults).catch((error: unknown) => {
+  const base = await stateAt(revisions, against ?? 'HEAD', defaults).catch((error: unknown) => {
     // git fails on `@{upstream}` without an upstream and `@{9}` beyond the reflog, and says so better than we could.
     throw against?.includes('@{') ? new HoldfastError('invalid', messageOf(error), {}, error) : error;
   });
@@ -129,7 +129,7 @@ function rangeHint(against: string): string {
 }
 
 /** Warns of files whose content at a manager is uncertain: it may not have seen every commit. */
-function warnOfInvalidFiles({ invalid, unknown }: Base, revision: string, io: CommandIo): void {
+function warnOfInvalidFiles({ invalid, unknown }: StateAt, revision: string, io: CommandIo): void {
   if (invalid.length === 0) return;
   const names = (paths: readonly string[]): string => paths.map(printable).join(', ');
   io.writeError(

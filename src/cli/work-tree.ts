@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { TreeEntry } from '../desired/entry.ts';
 import { classifyPath } from '../desired/file.ts';
-import type { ReadBlob } from '../desired/load.ts';
+import { loadEntries, type ReadBlob } from '../desired/load.ts';
 import { fileProblem, type Problem, type TextProblem, withFile } from '../desired/problem.ts';
 import { DesiredState, type StateFile } from '../desired/state.ts';
 import { variableWarnings } from '../desired/variables.ts';
@@ -13,7 +13,6 @@ import { portConflicts } from '../plan/port-conflicts.ts';
 import type { App, AppDefaults } from '../protocol/app.ts';
 import { createFolderReader, type FileSystem } from '../source/folder.ts';
 import { openRevisions, type RevisionReader } from '../source/git/read/revisions.ts';
-import { loadEntries } from './fleet.ts';
 import { type CommandIo, UsageError } from './io.ts';
 
 const DISK: FileSystem = { readdir, stat, readFile };

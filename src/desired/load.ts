@@ -4,7 +4,7 @@ import type { BlobContent, EntryType, TreeEntry } from './entry.ts';
 import { classifyPath } from './file.ts';
 import { type ParsedFile, parseObject } from './parse.ts';
 import { fileProblem, type ProblemCode, type TextProblem } from './problem.ts';
-import type { StateFile } from './state.ts';
+import type { DesiredState, StateFile } from './state.ts';
 import { MAX_FILE_BYTES, tooLarge } from './yaml/document.ts';
 
 /** Reads a blob. Resolves to its bytes if there are at most `maxBytes`. */
@@ -35,6 +35,20 @@ export async function loadFile(
   }
   const parsed = refusal === null ? await parseBlob(role.kind, blob, read, defaults) : invalid(refusal);
   return { path, blob, kind: role.kind, name: role.name, parsed };
+}
+
+/** Loads the files of these entries into a state; resolves to that state. */
+export async function loadEntries(
+  state: DesiredState,
+  entries: readonly TreeEntry[],
+  read: ReadBlob,
+  defaults: AppDefaults,
+): Promise<DesiredState> {
+  for (const entry of entries) {
+    const file = await loadFile(entry, read, defaults);
+    state.apply([{ path: entry.path, file }]);
+  }
+  return state;
 }
 
 /** Copies a text: V8 would keep the list of all files in memory as long as a text that is cut out of it. */

@@ -12,10 +12,11 @@ import { parseTreeList } from './tree.ts';
 /** Reads the folder at any revision that a user names, for the commands. */
 export interface RevisionReader {
   /**
-   * Lists the folder at `HEAD`, `origin/main`, `v1.2~3` and the like; null if that is not a commit. Rejects as
-   * `unavailable` for a `HEAD` whose commit cannot be read, unlike for a `HEAD` that has no commit yet.
+   * Lists the folder at `HEAD`, `origin/main`, `v1.2~3` and the like, or `back` first parents before it; null if that is
+   * not a commit. Rejects as `unavailable` for a `HEAD` whose commit cannot be read, unlike for a `HEAD` that has no
+   * commit yet.
    */
-  entriesAt(revision: string): Promise<TreeEntry[] | null>;
+  entriesAt(revision: string, back?: number): Promise<TreeEntry[] | null>;
   blob(id: string, maxBytes: number): Promise<BlobContent>;
   /** Resolves to a merge base of two revisions; null if they have none, or if one of them is not a commit. */
   commonAncestor(one: string, other: string): Promise<string | null>;
@@ -34,10 +35,10 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
   const objects = openObjects(context);
   const commitAt = (revision: string) => objects.info(`${revision}^{commit}`);
   return {
-    entriesAt: async (revision) => {
-      const commit = await commitAt(revision);
+    entriesAt: async (revision, back = 0) => {
+      const commit = await commitAt(back === 0 ? revision : `${revision}~${back}`);
       if (commit === null) {
-        if (revision === 'HEAD') await requireNoCommit(repository);
+        if (revision === 'HEAD' && back === 0) await requireNoCommit(repository);
         return null;
       }
       const tree = await findFolder(repository, objects, commit.id);

@@ -1,18 +1,26 @@
 import type { TreeEntry } from '../desired/entry.ts';
-import { loadFile } from '../desired/load.ts';
+import { loadEntries, loadFile, type ReadBlob } from '../desired/load.ts';
 import { DesiredState, type FileChange } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { parseKey } from '../protocol/name.ts';
-import type { RevisionReader } from '../source/git/read/revisions.ts';
-import { loadEntries } from './fleet.ts';
 
 /** How many commits are searched for the last valid content of an invalid file. */
 const MAX_COMMITS = 100;
 
+/** Reads the files of the desired state at any revision. */
+export interface RevisionFiles {
+  /**
+   * Lists the files at the commit that is `back` first parents before a revision (default: 0); null if there is no such
+   * commit.
+   */
+  entriesAt(revision: string, back?: number): Promise<readonly TreeEntry[] | null>;
+  blob: ReadBlob;
+}
+
 /** The state of a manager that has applied a revision. */
-export interface Base {
+export interface StateAt {
   applied: AppliedState;
   /** Files that are invalid at the revision, so that their objects keep an older content. */
   invalid: string[];
@@ -25,11 +33,11 @@ export interface Base {
  * object whose file is invalid keeps its last valid content. To find it, this follows first parents back until the
  * object was valid or absent, and then replays the commits from there, as if each had been applied.
  */
-export async function baseAt(
-  revisions: RevisionReader,
+export async function stateAt(
+  revisions: RevisionFiles,
   revision: string,
   defaults: AppDefaults,
-): Promise<Base | null> {
+): Promise<StateAt | null> {
   const entries = await revisions.entriesAt(revision);
   if (entries === null) return null;
   const state = await loadEntries(new DesiredState(), entries, revisions.blob, defaults);
@@ -45,7 +53,7 @@ interface Walk {
   state: DesiredState;
   entries: readonly TreeEntry[];
   revision: string;
-  revisions: RevisionReader;
+  revisions: RevisionFiles;
   defaults: AppDefaults;
 }
 
@@ -61,7 +69,7 @@ async function walkBack(
   let present = entries;
   let unresolvedKeys = keys;
   for (let back = 1; unresolvedKeys.length > 0 && back <= MAX_COMMITS; back++) {
-    const before = await revisions.entriesAt(`${revision}~${back}`).catch(() => null);
+    const before = await revisions.entriesAt(revision, back).catch(() => null);
     if (before === null) break;
     const changes = await changesTo(before, present, (entry) => loadFile(entry, revisions.blob, defaults));
     forward.push(changes.map(({ path }) => ({ path, file: state.file(path) ?? null })));

@@ -53,8 +53,13 @@ export const layers = {
     pure: [],
     promise: 'what a manager has at a revision, and what a branch would change',
   },
+  history: {
+    may: ['protocol', 'desired', 'plan'],
+    pure: [],
+    promise: 'what a commit says and changed: who, when, why, and which fields of which objects',
+  },
   source: {
-    may: ['errors', 'async', 'disk', 'faults', 'protocol', 'desired'],
+    may: ['errors', 'async', 'disk', 'faults', 'protocol', 'desired', 'history'],
     promise: 'where revisions come from and where commits go',
   },
   store: {

@@ -1,5 +1,6 @@
 import type { BlobContent, TreeEntry } from '../desired/entry.ts';
 import { HoldfastError } from '../errors.ts';
+import type { FolderCommit } from '../history/commit.ts';
 
 /** The branch that is followed, and its newest commit. */
 export interface Head {
@@ -35,6 +36,28 @@ export interface FolderHistory {
   isComplete: boolean;
 }
 
+/** Which commits of the first-parent line to read. */
+export interface LogQuery {
+  /** The newest one: a full commit id. */
+  from: string;
+  /** Leaves out this commit and all that it descends from; null leaves out none. */
+  until: string | null;
+  /** The most commits. */
+  limit: number;
+  /** Whether the first commit that would be read is left out: the last one of the page before. */
+  skipsFirst: boolean;
+}
+
+/** A page of commits. */
+export interface FolderLog {
+  /** Newest first; only those that changed the folder. */
+  commits: FolderCommit[];
+  /** Where the next page begins (`from`, with `skipsFirst`); null if this was the last one. */
+  next: string | null;
+  /** Whether the line goes on, but the clone is shallow and lacks the rest. */
+  isCut: boolean;
+}
+
 /**
  * Reads one folder of one repository, always as objects at a revision and never from a checkout. Every method rejects
  * as `unavailable` if git cannot read the repository.
@@ -64,6 +87,8 @@ export interface Reader {
   /** Resolves to a merge base of two commits; null if they have none, or if one of the commits is missing. */
   commonAncestor(one: string, other: string): Promise<string | null>;
   history(): Promise<FolderHistory>;
+  /** Resolves to commits of the first-parent line, each with its difference to its first parent. */
+  log(query: LogQuery): Promise<FolderLog>;
   /**
    * Resolves to the paths below the folder that the commits in `from..to` touched; null if they cannot be determined:
    * in a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`, or null: then `to`

@@ -51,5 +51,6 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     commonAncestor: suspecting(inner.commonAncestor),
     touchedPaths: suspecting(inner.touchedPaths),
     commitsBetween: suspecting(inner.commitsBetween),
+    log: suspecting(inner.log),
   };
 }

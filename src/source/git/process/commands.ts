@@ -1,4 +1,5 @@
 import { HoldfastError } from '../../../errors.ts';
+import type { LogQuery } from '../../source.ts';
 import { objectId } from './object-ids.ts';
 
 /**
@@ -30,6 +31,9 @@ const NAMES_ONLY = [
   '--name-only',
   '-z',
 ] as const;
+
+/** Fields with a NUL after each, in the order in which `parseLog` reads them. */
+const LOG_FIELDS = ['%H', '%P', '%an', '%ae', '%cn', '%ce', '%ct', '%B'].join('%x00');
 
 const REPACK_REACHED = ['repack', '--cruft', '-d', '-l', '--quiet'] as const;
 
@@ -211,6 +215,41 @@ export const commands = {
     command('merge-base', '--end-of-options', objectId(one), objectId(other)),
   lastChange: (revision: string, path: string) =>
     command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
+  /** Prints commits of the first-parent line that changed a path, each with its difference to its first parent. */
+  log: ({ from, until, limit, skipsFirst }: LogQuery, path: string) =>
+    command(
+      'log',
+      '--first-parent',
+      '--diff-merges=first-parent',
+      '--raw',
+      '-z',
+      '--no-renames',
+      '--no-abbrev',
+      '--ignore-submodules=none',
+      '--no-show-signature',
+      '--encoding=UTF-8',
+      `--format=${LOG_FIELDS}`,
+      `--max-count=${limit}`,
+      `--skip=${skipsFirst ? 1 : 0}`,
+      '--end-of-options',
+      objectId(from),
+      ...(until === null ? [] : [`^${objectId(until)}`]),
+      '--',
+      path,
+    ),
+  /** Prints id, parents, name and address of the author of all commits in `until..from`, each with a NUL at its end. */
+  authors: (from: string, until: string | null) =>
+    command(
+      'log',
+      '-z',
+      '--no-show-signature',
+      '--encoding=UTF-8',
+      '--format=%H%x00%P%x00%an%x00%ae',
+      '--max-count=100000',
+      '--end-of-options',
+      objectId(from),
+      ...(until === null ? [] : [`^${objectId(until)}`]),
+    ),
   /** Prints the names of the files below a path in all commits that a ref or reflog reaches. */
   historyPaths: (path: string) =>
     command('log', ...WITHOUT_RECORD, '--all', '--reflog', ...NAMES_ONLY, '--', path),

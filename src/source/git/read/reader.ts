@@ -11,6 +11,7 @@ import type { Repository } from '../repository/repository.ts';
 import { findFolder } from './folder-tree.ts';
 import { asUnavailable } from './guarded.ts';
 import { readBetween, readHistory, readTouched } from './history.ts';
+import { readLog } from './log.ts';
 import type { ObjectReader } from './objects.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
 
@@ -54,6 +55,7 @@ export function createReader(
       asUnavailable(() => readIsAncestor(repository, objects, ancestor, revision)),
     commonAncestor: (one, other) => asUnavailable(() => readCommonAncestor(repository, objects, one, other)),
     history: () => asUnavailable(() => readHistory(repository)),
+    log: (query) => asUnavailable(() => readLog(repository, query)),
     touchedPaths: (from, to) => asUnavailable(() => readTouched(repository, from, to)),
     commitsBetween: (from, to) => asUnavailable(() => readBetween(repository, from, to)),
     close,

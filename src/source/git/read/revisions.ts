@@ -1,10 +1,12 @@
 import type { BlobContent, TreeEntry } from '../../../desired/entry.ts';
+import type { FolderLog, LogQuery } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
 import { branchTip, currentBranch, unreadableCommit } from '../repository/refs.ts';
 import { findRepository, isShallow, type Machine, type Repository } from '../repository/repository.ts';
 import { type DiskDifferences, readDiskDifferences } from './disk-differences.ts';
 import { findFolder } from './folder-tree.ts';
+import { readLog } from './log.ts';
 import { openObjects } from './objects.ts';
 import { readCommonAncestor } from './reader.ts';
 import { parseTreeList } from './tree.ts';
@@ -17,6 +19,10 @@ export interface RevisionReader {
    * commit yet.
    */
   entriesAt(revision: string, back?: number): Promise<TreeEntry[] | null>;
+  /** Resolves to the full id of the commit that a revision names; null if it names none. */
+  commit(revision: string): Promise<string | null>;
+  /** See `Reader.log`. */
+  log(query: LogQuery): Promise<FolderLog>;
   blob(id: string, maxBytes: number): Promise<BlobContent>;
   /** Resolves to a merge base of two revisions; null if they have none, or if one of them is not a commit. */
   commonAncestor(one: string, other: string): Promise<string | null>;
@@ -44,6 +50,8 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       const tree = await findFolder(repository, objects, commit.id);
       return tree === null ? [] : parseTreeList(await runGit(context, commands.listTree(tree)));
     },
+    commit: async (revision) => (await commitAt(revision))?.id ?? null,
+    log: (query) => readLog(repository, query),
     blob: (id, maxBytes) => objects.blob(id, maxBytes),
     commonAncestor: async (one, other) => {
       const [first, second] = [await commitAt(one), await commitAt(other)];

@@ -2,7 +2,7 @@ import type { EntryType, TreeEntry } from '../../../desired/entry.ts';
 import type { TreeChange } from '../../source.ts';
 
 /** The type of an entry by its mode in a tree: besides these two, valid trees have only files and trees. */
-function entryType(mode: string): EntryType {
+export function entryType(mode: string): EntryType {
   if (mode === '120000') return 'symlink';
   return mode === '160000' ? 'submodule' : 'file';
 }

@@ -1,0 +1,104 @@
+import type { Content } from '../desired/content.ts';
+import { loadFile, type ReadBlob } from '../desired/load.ts';
+import type { StateFile } from '../desired/state.ts';
+import { changedFields } from '../plan/describe.ts';
+import type { ChangeType, FileOrigin, Step } from '../plan/step.ts';
+import type { AppDefaults } from '../protocol/app.ts';
+import { keyOf, type ObjectKey } from '../protocol/name.ts';
+import type { FileDelta, FileVersion } from './commit.ts';
+
+/** What a commit changed in one object. It has no values: those are read from the blobs when somebody looks. */
+export interface ObjectChange extends ObjectKey {
+  change: ChangeType;
+  /** The fields that differ, of an update; empty if only the file's path changed, or if a side cannot be read. */
+  fields: readonly string[];
+  /** The object's file before and after; null if there was none, or more than one. */
+  before: FileOrigin | null;
+  after: FileOrigin | null;
+  /** Whether the object's file is invalid after the commit, or one of several of the same name. */
+  isInvalid: boolean;
+}
+
+/** A change, and its step with the values; null if a side cannot be read, or if only the path changed. */
+export interface ReadChange {
+  change: ObjectChange;
+  step: Step | null;
+}
+
+/** How many files are read at once. */
+const AT_ONCE = 100;
+
+/**
+ * Resolves to what differences of files mean for objects, in the order of the files' paths. Files that mean the same as before
+ * (comments, order, formatting) and files that are not of objects are left out; a file that moved is one object. `read` reads
+ * blobs; contents get today's defaults.
+ */
+export async function changesOf(
+  files: readonly FileDelta[],
+  read: ReadBlob,
+  defaults: AppDefaults,
+): Promise<ReadChange[]> {
+  const objects = new Map<string, Sides>();
+  for (let start = 0; start < files.length; start += AT_ONCE) {
+    const loaded = files.slice(start, start + AT_ONCE).map(async ({ path, before, after }) => {
+      const load = (version: FileVersion | null): Promise<StateFile | null> =>
+        version === null ? Promise.resolve(null) : loadFile({ path, ...version }, read, defaults);
+      return Promise.all([load(before), load(after)]);
+    });
+    for (const [before, after] of await Promise.all(loaded)) {
+      if (before !== null) collect(objects, before, 'before');
+      if (after !== null) collect(objects, after, 'after');
+    }
+  }
+  return [...objects.values()].flatMap((sides) => changeOf(sides) ?? []);
+}
+
+/** The files of one object that a commit took away and brought. */
+interface Sides extends ObjectKey {
+  before: ObjectFile[];
+  after: ObjectFile[];
+}
+
+type ObjectFile = Extract<StateFile, ObjectKey>;
+
+function collect(objects: Map<string, Sides>, file: StateFile, side: 'before' | 'after'): void {
+  if (file.kind === null) return;
+  const { kind, name } = file;
+  const key = keyOf(kind, name);
+  const sides = objects.get(key) ?? { kind, name, before: [], after: [] };
+  sides[side].push(file);
+  objects.set(key, sides);
+}
+
+function changeOf({ kind, name, before, after }: Sides): ReadChange | null {
+  const [was, is] = [contentOf(before), contentOf(after)];
+  const change: ObjectChange = {
+    kind,
+    name,
+    change: before.length === 0 ? 'create' : after.length === 0 ? 'delete' : 'update',
+    fields: was === undefined || is === undefined ? [] : fieldsBetween(was, is),
+    before: originOf(before),
+    after: originOf(after),
+    isInvalid: is === undefined,
+  };
+  if (was === undefined || is === undefined) return { change, step: null };
+  const isSame = was !== null && is !== null && change.fields.length === 0;
+  if (isSame) return change.before?.path === change.after?.path ? null : { change, step: null };
+  return { change, step: { kind, name, before: was, after: is, origin: change.after } as Step };
+}
+
+/** Null if there is no file; undefined if the content is unknown. */
+function contentOf(files: readonly ObjectFile[]): Content | null | undefined {
+  const [file] = files;
+  if (file === undefined) return null;
+  return files.length === 1 && file.parsed.ok ? file.parsed.content : undefined;
+}
+
+function fieldsBetween(before: Content | null, after: Content | null): string[] {
+  return before === null || after === null ? [] : changedFields(before, after);
+}
+
+function originOf(files: readonly ObjectFile[]): FileOrigin | null {
+  const [file] = files;
+  return file === undefined || files.length > 1 ? null : { path: file.path, blob: file.blob };
+}

@@ -1,0 +1,91 @@
+/** The pull request that a message names. `url` is null if the address of the forge is not known. */
+export interface PullRequest {
+  number: number;
+  url: string | null;
+}
+
+/** Returns the first line of a message that is not empty. */
+export function subjectOf(message: string): string {
+  return message.trimStart().split('\n', 1)[0]?.trimEnd() ?? '';
+}
+
+/**
+ * Returns the trailers of a message: the lines `Key: value` of its last paragraph, if it has no other lines. Keys are in lower
+ * case; of a repeated key, all values are in order. The subject is never a trailer.
+ */
+export function trailersOf(message: string): Map<string, string[]> {
+  const paragraphs = message.trim().split(/\n[^\S\n]*\n/);
+  const lines = paragraphs.length < 2 ? [] : (paragraphs.at(-1) ?? '').split('\n');
+  const trailers = new Map<string, string[]>();
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    const key = line.slice(0, colon);
+    if (colon < 1 || !/^[A-Za-z0-9-]+$/.test(key)) return new Map();
+    const values = trailers.get(key.toLowerCase()) ?? [];
+    trailers.set(key.toLowerCase(), [...values, line.slice(colon + 1).trim()]);
+  }
+  return trailers;
+}
+
+/** A way in which forges name a pull request in a message. */
+interface MessageForm {
+  /** Where it is looked for: in the subject, or in any line. */
+  in: 'subject' | 'message';
+  pattern: RegExp;
+  /** Returns the path of its page below the address of the repository; null if the form itself has the address. */
+  page: ((number: string) => string) | null;
+}
+
+const GITHUB_PAGE = (number: string): string => `pull/${number}`;
+
+const FORMS: readonly MessageForm[] = [
+  { in: 'subject', pattern: /^Merge pull request #(\d{1,9})\b/, page: GITHUB_PAGE },
+  {
+    in: 'subject',
+    pattern: /\(pull request #(\d{1,9})\)$/,
+    page: (number) => `pull-requests/${number}`,
+  },
+  {
+    in: 'subject',
+    pattern: /^Merge pull request '.*' \(#(\d{1,9})\)(?: from \S+)?(?: into \S+)?$/,
+    page: (number) => `pulls/${number}`,
+  },
+  { in: 'subject', pattern: /\(#(\d{1,9})\)$/, page: GITHUB_PAGE },
+  {
+    in: 'message',
+    pattern: /^See merge request (?:\S+)?!(\d{1,9})$/m,
+    page: (number) => `-/merge_requests/${number}`,
+  },
+  { in: 'message', pattern: /^Reviewed-on: https?:\/\/[^\s@]*?\/\+?(\d{1,9})\/?$/m, page: null },
+];
+
+/**
+ * Returns the pull request that a commit's message names in the way of a forge; null if it names none. `forge` is the address of
+ * the repository's page (`webAddressOf`), or null.
+ */
+export function pullRequestOf(message: string, forge: string | null): PullRequest | null {
+  const texts = { subject: subjectOf(message), message };
+  for (const { in: place, pattern, page } of FORMS) {
+    const [whole = '', number] = pattern.exec(texts[place]) ?? [];
+    if (number === undefined) continue;
+    if (page === null) return { number: Number(number), url: whole.slice('Reviewed-on: '.length) };
+    return { number: Number(number), url: forge === null ? null : `${forge}/${page(number)}` };
+  }
+  return null;
+}
+
+/**
+ * Returns the address of the page that a forge has for a remote repository, without credentials: of `https` and `ssh` remotes, as
+ * the well-known forges have it. Null for a path, and for what is no such address.
+ */
+export function webAddressOf(remote: string | null): string | null {
+  if (remote === null) return null;
+  const scp = /^[^\s/@:]+@([\w.-]+):(?!\/)([^\s:]+)$/.exec(remote);
+  const url = /^(https?|ssh):\/\/(?:[^\s/@]*@)?([\w.-]+)(:\d+)?\/([^\s?#]+)$/.exec(remote);
+  const [host, path] = scp === null ? [url?.[2], url?.[4]] : [scp[1], scp[2]];
+  if (host === undefined || path === undefined) return null;
+  const scheme = url?.[1] === 'http' ? 'http' : 'https';
+  // The port of an ssh address says nothing about that of the page.
+  const port = url?.[1] === 'ssh' ? '' : (url?.[3] ?? '');
+  return `${scheme}://${host}${port}/${path.replace(/\/+$/, '').replace(/\.git$/, '')}`;
+}

@@ -3,40 +3,54 @@ import { withoutValue } from '../config/read.ts';
 import { closestName } from '../suggest.ts';
 import { type Command, type CommandOption, optionText } from './commands.ts';
 import { UsageError } from './io.ts';
-import { FORMATS, type Format } from './report.ts';
+import type { Format } from './report.ts';
 
-/** The parsed arguments of `validate`, `plan` or `import`. */
-export interface CommandArguments {
-  folder: string | undefined;
-  format: Format;
+/** The parsed arguments of a command. `F`: the formats that it has. */
+export interface CommandArguments<F extends string = Format> {
+  /** What stands beside the options, such as a folder. */
+  operand: string | undefined;
+  format: F;
   /** The values of the command's own options. */
   options: Readonly<Record<string, string | boolean | undefined>>;
 }
 
-/** Parses `[FOLDER] [--format FORMAT]` and a command's own options. Throws a UsageError that says what is wrong. */
-export function parseCommand(command: Command, args: readonly string[]): CommandArguments {
-  const { values, positionals } = parse(command.name, args, command.options);
+/** Parses `[OPERAND] [--format FORMAT]` and a command's own options. Throws a UsageError that says what is wrong. */
+export function parseCommand<F extends string = Format>(
+  command: Command,
+  args: readonly string[],
+): CommandArguments<F> {
+  const { values, positionals } = parse(command, args);
   const { format = 'text', ...options } = values;
+  const noun = operandName(command).toLowerCase();
   if (positionals.length > 1)
-    throw new UsageError(`only one folder can be given, not ${positionals.join(' and ')}`);
-  if (!isFormat(format)) throw new UsageError(`--format must be one of ${FORMATS.join(', ')}`);
-  return { folder: positionals[0], format, options };
+    throw new UsageError(`only one ${noun} can be given, not ${positionals.join(' and ')}`);
+  const formats = command.options.find(({ name }) => name === 'format')?.choices ?? ['text'];
+  if (!formats.includes(String(format)))
+    throw new UsageError(`--format must be one of ${formats.join(', ')}`);
+  return { operand: positionals[0], format: format as F, options };
+}
+
+/** The operand's placeholder without brackets: `FOLDER`. */
+function operandName({ operand }: Command): string {
+  return operand?.name.replace(/[[\]]/g, '') ?? 'argument';
 }
 
 /**
  * Parses leniently and then checks each option, because the errors of Node's parser do not say what the command takes.
  */
 function parse(
-  command: string,
+  command: Command,
   args: readonly string[],
-  known: readonly CommandOption[],
 ): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
   const options = Object.fromEntries(
-    known.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' } as const]),
+    command.options.map(({ name, value }) => [
+      name,
+      { type: value === undefined ? 'boolean' : 'string' } as const,
+    ]),
   );
   const parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true });
   for (const token of parsed.tokens)
-    if (token.kind === 'option') checkOption(token, args[token.index] ?? '', command, known);
+    if (token.kind === 'option') checkOption(token, args[token.index] ?? '', command);
   return { values: parsed.values, positionals: parsed.positionals };
 }
 
@@ -50,15 +64,15 @@ interface GivenOption {
 function checkOption(
   { name, rawName, value, inlineValue }: GivenOption,
   argument: string,
-  command: string,
-  known: readonly CommandOption[],
+  command: Command,
 ): void {
+  const known: readonly CommandOption[] = command.options;
   const option = known.find((candidate) => candidate.name === name);
   if (option === undefined) {
     // Of `-format=json`, the parser's name is `-f`.
     const given = withoutValue(argument);
     throw new UsageError(
-      `${given} is not an option of ${command}, which takes ${usageList(known)}${hintFor(given, known)}`,
+      `${given} is not an option of ${command.name}, which takes ${usageList(command)}${hintFor(given, known)}`,
     );
   }
   const hasValue = value !== undefined && (inlineValue === true || !value.startsWith('-'));
@@ -67,9 +81,9 @@ function checkOption(
   if (option.value === undefined && value !== undefined) throw new UsageError(`${rawName} takes no value`);
 }
 
-function usageList(known: readonly CommandOption[]): string {
-  const last = known.slice(-1).map(optionText);
-  return `${['[FOLDER]', ...known.slice(0, -1).map(optionText)].join(', ')} and ${last}`;
+function usageList({ operand, options }: Command): string {
+  const parts = [...(operand === undefined ? [] : [operand.name]), ...options.map(optionText)];
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.slice(-1)}`;
 }
 
 function hintFor(given: string, known: readonly CommandOption[]): string {
@@ -78,8 +92,4 @@ function hintFor(given: string, known: readonly CommandOption[]): string {
   const names = known.map(({ name }) => name);
   const closest = closestName(given, names);
   return closest === null ? '' : `; did you mean --${closest}?`;
-}
-
-function isFormat(text: unknown): text is Format {
-  return FORMATS.some((format) => format === text);
 }

@@ -86,7 +86,12 @@ export const COMMANDS = {
         meaning: 'the commit, branch or tag to compare with; HEAD by default',
       },
       { name: 'exit-code', meaning: 'exit with 1 if anything would change' },
-      FORMAT,
+      {
+        ...FORMAT,
+        meaning:
+          'text (for people), json (for programs), github (workflow annotations) or markdown (a comment on a pull request)',
+        choices: [...FORMATS, 'markdown'],
+      },
     ],
     details: [
       'Needs no server and no store. Shows the problems that validate shows, too.',

@@ -49,6 +49,14 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
+/** A statement of bash that completes the values of a command's options; empty if they have none. */
+function bashChoices({ options }: Command): string {
+  const cases = options.flatMap(({ name, choices = [] }) =>
+    choices.length === 0 ? [] : [`--${name}) words=${quoted(choices.join(' '))}; options= ;;`],
+  );
+  return cases.length === 0 ? '' : `\n      case "$previous" in ${cases.join(' ')} esac`;
+}
+
 function bashScript(): string {
   const cases = COMMAND_LIST.map(
     (command) => `    ${quoted(command.name)}*)
@@ -57,13 +65,10 @@ function bashScript(): string {
           .map(({ name }) => `--${name}`)
           .join(' '),
       )}
-      words=${quoted((command.operand?.choices ?? []).join(' '))} ;;`,
+      words=${quoted((command.operand?.choices ?? []).join(' '))}${bashChoices(command)} ;;`,
   );
   const subcommands = COMMAND_WORDS.filter((word) => secondWords(word).length > 0).map(
     (word) => `    ${word}) words=${quoted(secondWords(word).join(' '))} ;;`,
-  );
-  const choices = COMMAND_LIST.flatMap(({ options }) => options).flatMap(({ name, choices: values = [] }) =>
-    values.length === 0 ? [] : [`    --${name}) words=${quoted(values.join(' '))}; options= ;;`],
   );
   return `# Completes holdfast in bash: source <(holdfast completion bash)
 _holdfast() {
@@ -78,9 +83,6 @@ ${cases.join('\n')}
   if (( COMP_CWORD == 2 )); then case "$previous" in
 ${subcommands.join('\n')}
   esac; fi
-  case "$previous" in
-${[...new Set(choices)].join('\n')}
-  esac
   if [[ $current == -* ]]; then words=$options; fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

@@ -36,7 +36,7 @@ ${columns([...commands, ...others])}
 
 validate and plan need no server and no store. The only settings they read are DESIRED_STATE and DEFAULT_NETWORKS.
 FOLDER defaults to DESIRED_STATE. REVISION, the commit that plan compares with, defaults to HEAD.
-FORMAT is text (for people), json (for programs) or github (workflow annotations).
+FORMAT is text (for people), json (for programs) or github (workflow annotations); plan also has markdown (for pull requests).
 
 Examples
 ${columns(COMMAND_LIST.flatMap(({ examples = [] }) => examples))}

@@ -32,7 +32,7 @@ export async function runImport(args: readonly string[], io: CommandIo): Promise
  */
 async function importComposeFile(
   file: string,
-  { folder: folderArgument, format, options }: CommandArguments,
+  { operand: folderArgument, format, options }: CommandArguments,
   io: CommandIo,
 ): Promise<ExitCode> {
   const { folder, defaults } = fleetSettings(io, folderArgument);

@@ -20,7 +20,7 @@ import { renderFindings } from './report.ts';
  * Runs `holdfast import --from ADDRESS [FOLDER]`: writes the objects of a running manager as files of a desired state.
  */
 export async function importFleet(
-  { folder: folderArgument, format, options }: CommandArguments,
+  { operand: folderArgument, format, options }: CommandArguments,
   io: CommandIo,
 ): Promise<ExitCode> {
   const { folder, defaults } = fleetSettings(io, folderArgument);

@@ -22,7 +22,8 @@ import {
   suggestApps,
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
-import { type Findings, renderFindings } from './report.ts';
+import { renderMarkdown } from './markdown.ts';
+import { type Findings, type Format, renderFindings } from './report.ts';
 import { listFolder, loadWorkTree, openRepository, type WorkTree } from './work-tree.ts';
 
 const NO_REVISION =
@@ -34,7 +35,7 @@ const SHALLOW_HINT =
 
 /** Runs `holdfast plan`: shows how the files in a folder would change the state at a revision. */
 export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { folder: folderArgument, format, options } = parseCommand(COMMANDS.plan, args);
+  const { operand: folderArgument, format, options } = parseCommand<Format | 'markdown'>(COMMANDS.plan, args);
   const { folder, defaults } = fleetSettings(io, folderArgument);
   const {
     state: desired,
@@ -56,7 +57,9 @@ export async function plan(args: readonly string[], io: CommandIo): Promise<Exit
     effects: effectsOf(steps, applied),
     summary: summarize(steps, problems),
   };
-  io.write(renderFindings(findings, format, io.hasColors));
+  io.write(
+    format === 'markdown' ? renderMarkdown(folder, findings) : renderFindings(findings, format, io.hasColors),
+  );
   const isChangeReported = options['exit-code'] === true && steps.length > 0;
   return countErrors(problems) > 0 || isChangeReported ? EXIT.problems : EXIT.ok;
 }

@@ -19,7 +19,7 @@ import { listFolder, loadWorkTree, tryRepository, type WorkTree } from './work-t
 
 /** Runs `holdfast validate`: checks the files of a folder as a manager would check a commit of them. */
 export async function validate(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { folder: folderArgument, format } = parseCommand(COMMANDS.validate, args);
+  const { operand: folderArgument, format } = parseCommand(COMMANDS.validate, args);
   const { folder, defaults } = fleetSettings(io, folderArgument);
   const { state, warnings } = await readFolder(folder, defaults, io);
   await requireFleet(folder, state);

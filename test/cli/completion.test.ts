@@ -22,6 +22,7 @@ const ROWS: [string, string[]][] = [
   ['holdfast plan --', PLAN],
   ['holdfast plan --exit-code --a', ['--against']],
   ['holdfast validate --format ', ['github', 'json', 'text']],
+  ['holdfast plan --format ', ['github', 'json', 'markdown', 'text']],
   ['holdfast completion ', ['bash', 'fish', 'zsh']],
   ['holdfast worker ', ['forget-ids', 'retry', 'status']],
   [

@@ -130,7 +130,7 @@ describe('serve', () => {
 describe.each(['validate', 'plan'])('%s', (command) => {
   it.each([
     [['a', 'b'], /^holdfast: only one folder can be given, not a and b\n/],
-    [['--format', 'xml'], /^holdfast: --format must be one of text, json, github\n/],
+    [['--format', 'xml'], /^holdfast: --format must be one of text, json, github/],
     [['--format'], /^holdfast: --format needs a value: --format FORMAT\n/],
     [['--format', '-x'], /^holdfast: --format needs a value: --format FORMAT\n/],
     [

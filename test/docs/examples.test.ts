@@ -1,8 +1,12 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { cp, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments, parseDocument } from 'yaml';
 import { flagOf } from '../../src/config/read.ts';
 import { parseConfig } from '../../src/config.ts';
@@ -70,6 +74,24 @@ function runner(
   };
 }
 
+/** The comments of one merge request, served as GitLab does. */
+async function startNotes() {
+  const notes = [{ id: 1, body: 'a comment of somebody' }];
+  const requests: string[] = [];
+  const server = createServer(async (request, reply) => {
+    requests.push(request.method ?? '');
+    const body = new URLSearchParams(await text(request)).get('body') ?? '';
+    const id = Number(/\/notes\/(\d+)$/.exec(request.url ?? '')?.[1] ?? notes.length + 1);
+    const isAllowed = request.headers['private-token'] === 'secret';
+    if (isAllowed && request.method !== 'GET') notes[id - 1] = { id, body };
+    reply.writeHead(isAllowed ? 200 : 401).end(JSON.stringify(notes));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, notes, requests };
+}
+
 describe('commands of holdfast in documents and examples', () => {
   it('succeed as README.md and docs/ have them', async () => {
     const docs = (await readdir(join(PROJECT, 'docs'))).filter((name) => name.endsWith('.md'));
@@ -99,9 +121,11 @@ describe('commands of holdfast in documents and examples', () => {
     expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(2);
     const clone = await pullRequest();
     const run = runner(clone);
-    for (const command of commands) await run(command);
+    for (const command of commands.slice(0, -1)) await run(command);
     const summary = await readFile(join(clone.folder, 'summary'), 'utf8');
-    expect(summary).toMatch(/^````text\n~ app spring-sale .*\n````\n$/s);
+    expect(summary).toMatch(
+      /^<!-- holdfast plan: desired-state -->\n### Plan: .*\n\| ~ \| app `spring-sale` \|/s,
+    );
     expect(summary).not.toContain('newer-on-main');
   });
 
@@ -111,7 +135,7 @@ describe('commands of holdfast in documents and examples', () => {
     await clone.commit({ 'desired-state/apps/bad.yaml': 'container_image: [\n' });
     const run = runner(clone);
     const codes: number[] = [];
-    for (const step of jobs.check.steps.slice(-3))
+    for (const step of jobs.check.steps.slice(-4, -1))
       codes.push(
         await run(step.run).then(
           () => 0,
@@ -119,10 +143,48 @@ describe('commands of holdfast in documents and examples', () => {
         ),
       );
     expect(codes).toEqual([1, 1, 0]);
-    const conditions = jobs.check.steps.slice(-2).map((step: { if?: string }) => step.if);
+    const conditions = jobs.check.steps.slice(-3, -1).map((step: { if?: string }) => step.if);
     expect(conditions).toEqual(Array(2).fill('$' + '{{ !cancelled() }}'));
     const summary = await readFile(join(clone.folder, 'summary'), 'utf8');
-    expect(summary).toMatch(/bad\.yaml:2:1: error: .*~ app spring-sale /s);
+    expect(summary).toMatch(/error: `desired-state\/apps\/bad\.yaml:2:1`: .*~ \| app `spring-sale` /s);
+  });
+
+  it('keep one comment up to date in github-actions.yaml', async () => {
+    const { jobs } = await readYaml('github-actions.yaml');
+    const { run: comment } = jobs.check.steps.at(-1);
+    const clone = await pullRequest();
+    // Stands in for the command of GitHub: remembers its arguments, and finds the comment once there is one.
+    const gh =
+      'gh() { echo "$*" >> calls; case "$*" in *--jq*) cat id 2> /dev/null || true ;; *) echo 7 > id ;; esac; }';
+    const run = runner(clone, { GITHUB_REPOSITORY: 'shop/fleet', PULL_REQUEST: '12' });
+    await writeFile(join(clone.folder, 'plan.md'), 'a plan\n');
+    for (const _ of [1, 2]) await run(`${gh}\n${comment}`);
+    const calls = (await readFile(join(clone.folder, 'calls'), 'utf8')).split('\n');
+    expect(calls.filter((call) => call.includes('--field'))).toEqual([
+      'api --silent repos/shop/fleet/issues/12/comments --field body=@plan.md',
+      'api --silent --method PATCH repos/shop/fleet/issues/comments/7 --field body=@plan.md',
+    ]);
+  });
+
+  it.skipIf(!works('curl', ['--version']))('keep one comment up to date in gitlab-ci.yaml', async () => {
+    const job = (await readYaml('gitlab-ci.yaml'))['desired-state'];
+    const clone = await pullRequest();
+    const base = await clone.git('merge-base', 'origin/main', 'HEAD');
+    const forge = await startNotes();
+    const run = runner(clone, {
+      CI_MERGE_REQUEST_DIFF_BASE_SHA: base,
+      CI_API_V4_URL: forge.address,
+      CI_PROJECT_ID: '3',
+      CI_MERGE_REQUEST_IID: '12',
+      PLAN_TOKEN: 'secret',
+    });
+    const script = job.script.filter((line: string) => line.includes('plan.md') || line.startsWith('base='));
+    for (const _ of [1, 2]) await run(script.join('\n'));
+    expect(forge.notes).toEqual([
+      { id: 1, body: 'a comment of somebody' },
+      { id: 2, body: expect.stringMatching(/^<!-- holdfast plan: desired-state -->\n### Plan: /) },
+    ]);
+    expect(forge.requests).toEqual(['GET', 'POST', 'GET', 'PUT']);
   });
 
   it.each([
@@ -134,7 +196,7 @@ describe('commands of holdfast in documents and examples', () => {
       const job = (await readYaml('gitlab-ci.yaml'))['desired-state'];
       const [install, ...commands]: string[] = job.script;
       expect(install).toBe('npm ci');
-      expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(2);
+      expect(commands.filter((line) => line.startsWith('npx holdfast'))).toHaveLength(3);
       const clone = await pullRequest();
       const target = await clone.git('rev-parse', 'origin/main');
       const base = await clone.git('merge-base', target, 'HEAD');
@@ -145,7 +207,7 @@ describe('commands of holdfast in documents and examples', () => {
         CI_MERGE_REQUEST_DIFF_BASE_SHA: base,
         CI_MERGE_REQUEST_TARGET_BRANCH_SHA: isMerged ? target : '',
       });
-      await run(commands.join('\n').replace(' || true', ''));
+      await run(commands.join('\n').replaceAll(' || true', ''));
       for (const file of job.artifacts.paths) {
         const report = JSON.parse(await readFile(join(clone.folder, file), 'utf8'));
         expect(report).toMatchObject({ problems: [], steps: [{ name: 'spring-sale' }] });

@@ -48,7 +48,7 @@ export interface ServerOptions {
   /** The key that webhooks are signed with; null turns the webhook off. */
   webhookSecret: string | null;
   version: string;
-  /** Is told how many connections are open whenever one is opened or closed. */
+  /** Gets the number of open connections whenever one is opened or closed. */
   onConnections(open: number): void;
 }
 

@@ -38,7 +38,7 @@ export interface ServiceEnvironment {
   announce(text: string): void;
   /** Draws on the terminal; null or absent without one. */
   draw?: Draw | null;
-  /** Is aborted when the process is told to stop, which can be before the service has started. */
+  /** Is aborted when the process gets a signal to stop, which can be before the service has started. */
   stopping?: AbortSignal;
 }
 
@@ -202,7 +202,7 @@ async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<vo
   if (isSeeded) await reconciler.prepare();
 }
 
-/** Runs the first pass, which can take long: if the process is told to stop meanwhile, it does not wait for origin. */
+/** Runs the first pass, which can take long: if the process gets a signal to stop meanwhile, it does not wait for origin. */
 async function startReconciling(
   reconciler: Reconciler,
   { origin }: Source,

@@ -13,7 +13,7 @@ const RANDOM_BYTES = 5;
  *
  * Each id is higher than the one before, and than `highest`, the highest id that any manager has made (null: none). If
  * the time is not later than that of the last id, the next id is the last plus 1. So ids do not run ahead of the clock,
- * even if several managers make them in turns.
+ * even if several managers make them alternately.
  */
 export function oidGenerator(random: (size: number) => Uint8Array, highest: string | null): NewOid {
   let last = highest ?? '0'.repeat(24);

@@ -46,7 +46,7 @@ const WARNINGS: ReadonlySet<TroubleCode> = new Set<TroubleCode>([
   'unknown-fields',
   'waits-for-restart',
 ]);
-/** The device does not hear from its manager, and goes on as it was told last. */
+/** The device does not hear from its manager, and goes on with the last state that it received. */
 const CUT_OFF: ReadonlySet<TroubleCode> = new Set<TroubleCode>(['bad-reply', 'manager-unavailable']);
 
 /** Whether trouble of the device is a warning: it hinders nothing. */
@@ -54,14 +54,14 @@ export function isWarning({ code }: Trouble): boolean {
   return WARNINGS.has(code);
 }
 
-/** Whether an app does what it was told. An error beside `running` is a warning. */
+/** Whether an app runs as wanted. An error beside `running` is a warning. */
 export function isAppAsWanted({ state, wanted, running, error }: WorkerReport['apps'][number]): boolean {
   if (state === 'running') return running >= wanted;
   return state === 'stopped' && error === null;
 }
 
 /**
- * Whether the device runs what its manager told it last. It does so while the manager is away, too: then its containers
+ * Whether the device runs what its manager asked for last. It does so while the manager is away, too: then its containers
  * are right, and a check of its health must not fail.
  */
 export function isAsWanted({ applied, ids, apps, problems }: WorkerStatus): boolean {

@@ -118,7 +118,7 @@ describe('docs/contract.md, 11.3: The folder missing or empty at a revision wher
   it.each([
     ['its store was lost', (manager: TestManager) => loseStore(manager)],
     ['its store was replaced by an older copy', restoreCopy],
-  ])('refused, and no device is told that its group is gone, after %s', async (_, lose) => {
+  ])('refused, and no device learns that its group is gone, after %s', async (_, lose) => {
     const first = await startManager({ files: SMALL_FLEET });
     await first.stop();
     const copy = await copyData(first);

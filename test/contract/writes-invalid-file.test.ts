@@ -47,7 +47,7 @@ async function expectMended(manager: TestManager): Promise<void> {
 
 describe('docs/contract.md, 10.5: The file of an object is invalid at head', () => {
   it.each(INVALID)(
-    '409 naming file and problem; reads go on with the last good content; full update and delete mend it: %s',
+    '409 naming file and problem; reads go on with the last good content; full update and delete fix it: %s',
     async (_, files, path) => {
       const manager = await managerAfter(files);
       const { body: before } = await manager.get(WEB);
@@ -80,7 +80,7 @@ describe('docs/contract.md, 10.5: The file of an object is invalid at head', () 
     },
   );
 
-  it('full update mends it: no id rises if the content is that which devices have', async () => {
+  it('full update fixes it: no id rises if the content is that which devices have', async () => {
     const manager = await managerAfter({ [FILE]: 'container_image: [\n' });
     const { body: before } = await manager.get(WEB);
     const reply = await manager.post(`${WEB}/update`, before);
@@ -89,7 +89,7 @@ describe('docs/contract.md, 10.5: The file of an object is invalid at head', () 
     expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
   });
 
-  it('full update mends it: comments and valid fields of the file stay', async () => {
+  it('full update fixes it: comments and valid fields of the file stay', async () => {
     const manager = await managerAfter({
       [FILE]: '# ask Pat\ncontainer_image: nginx:1.26 # pinned\nruning: true\n',
     });
@@ -104,13 +104,13 @@ describe('docs/contract.md, 10.5: The file of an object is invalid at head', () 
       '# Gr\u00fc\u00dfe\n',
     ],
     ['stays above a refused alias', '# ask Pat\ncontainer_image: &a nginx\nvolumes: [*a]\n', '# ask Pat\n'],
-  ])('full update mends it: the comment at the top of the file %s', async (_, before, comment) => {
+  ])('full update fixes it: the comment at the top of the file %s', async (_, before, comment) => {
     const manager = await managerAfter({ [FILE]: before });
     await manager.post(`${WEB}/update`, { container_image: 'nginx:1.27' });
     expect(await manager.repository.show(FILE)).toBe(`${comment}container_image: nginx:1.27\n`);
   });
 
-  it('an app whose file was never valid: full update and delete mend it, create and partial update are 409', async () => {
+  it('an app whose file was never valid: full update and delete fix it, create and partial update are 409', async () => {
     const files = {
       'desired-state/apps/odd.yaml': 'image: odd\n',
       'desired-state/apps/odd2.yaml': 'image: odd\n',
@@ -123,14 +123,14 @@ describe('docs/contract.md, 10.5: The file of an object is invalid at head', () 
       expect(reply.status).toBe(409);
       expect(reply.body.error).toContain('apps/odd.yaml');
     }
-    const mended = await manager.post('/api/v2/apps/odd/update', { container_image: 'odd:1' });
-    expect(mended.status).toBe(202);
-    expect(mended.body).toEqual(appRecord('odd', { container_image: 'odd:1' }, 1));
+    const fixed = await manager.post('/api/v2/apps/odd/update', { container_image: 'odd:1' });
+    expect(fixed.status).toBe(202);
+    expect(fixed.body).toEqual(appRecord('odd', { container_image: 'odd:1' }, 1));
     expect((await manager.delete('/api/v2/apps/odd2')).status).toBe(200);
     expect((await manager.get('/api/v2/reconcile')).body.problems).toEqual([]);
   });
 
-  it('a device group: an update with its list, by POST or PUT, and delete mend it', async () => {
+  it('a device group: an update with its list, by POST or PUT, and delete fix it', async () => {
     const path = 'desired-state/device-groups/edge.yaml';
     const manager = await managerAfter({ [path]: 'apps: [web, cron\n' });
     const { body: before } = await manager.get(EDGE);

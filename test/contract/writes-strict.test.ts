@@ -215,7 +215,7 @@ describe('at a first head that STRICT refuses', () => {
   const BAD = new Set(['apps/bad.yaml', 'apps/odd.yaml', 'device-groups/edge.yaml']);
   const refusing = suiteManager(REFUSED);
 
-  it('writes mend the files one by one, and nothing is served before the last one', async () => {
+  it('writes fix the files one by one, and nothing is served before the last one', async () => {
     const manager = await startManager(REFUSED);
     for (const [method, path, body, stillBad] of [
       ['POST', `${APPS}/bad/update`, { container_image: 'bad:1' }, ['apps/odd.yaml']],
@@ -241,7 +241,7 @@ describe('at a first head that STRICT refuses', () => {
     ['a stop', 'POST', `${APPS}/web/stop`, undefined],
     ['a restart', 'POST', `${APPS}/web/restart`, undefined],
   ])(
-    'a write that mends nothing is refused with 409 and every bad file: %s',
+    'a write that fixes nothing is refused with 409 and every bad file: %s',
     async (_, method, path, body) => {
       const before = await head(refusing());
       const reply = await refusing().request(method, path, { body });

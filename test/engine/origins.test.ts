@@ -73,7 +73,7 @@ describe('a worker on a real engine', () => {
     expect(history.count('start')).toBe(1);
   });
 
-  it('stops the apps of a group that is gone only after it was told so twice', async () => {
+  it('stops the apps of a group that is gone only after the manager said so twice', async () => {
     const { real } = suite();
     const fleet = await oldFleet();
     const worker = await startOn(fleet);

@@ -53,12 +53,12 @@ describe('a manager whose store has an app that an older version accepted and th
       { file: 'apps/web.yaml', line: 2, code: 'field-invalid', severity: 'error' },
     ]);
 
-    // Everything else goes on: restarts, changes of other objects, and the mending of the file.
+    // Everything else goes on: restarts, changes of other objects, and the fix of the file.
     const restart = await manager.post('/api/v2/apps/web/restart');
     expect([restart.status, restart.body.app_id]).toEqual([202, id + 2]);
     expect((await manager.put('/api/v2/apps/cron/update', { running: true })).status).toBe(202);
-    const mended = await manager.post('/api/v2/apps/web/update', { container_image: 'nginx:1.28' });
-    expect([mended.status, mended.body.app_id]).toEqual([202, id + 3]);
+    const fixed = await manager.post('/api/v2/apps/web/update', { container_image: 'nginx:1.28' });
+    expect([fixed.status, fixed.body.app_id]).toEqual([202, id + 3]);
     expect((await manager.reconcile()).body.problems).toEqual([]);
   });
 });

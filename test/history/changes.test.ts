@@ -84,7 +84,7 @@ const rows: { name: string; texts: Texts; changes: Row[] }[] = [
     changes: [{ ...WEB, change: 'update', fields: [], isInvalid: true }],
   },
   {
-    name: 'a file that is mended is an update whose fields are not known',
+    name: 'a file that is fixed is an update whose fields are not known',
     texts: { 'apps/web.yaml': ['nonsense', V2] },
     changes: [{ ...WEB, change: 'update', fields: [] }],
   },

@@ -31,7 +31,7 @@ describe('the manager recovers by itself', () => {
     expect((await manager.reconcile()).body.state).toBe('refused');
     await rename(origin.url, `${origin.url}.away`);
     await manager.reconcile();
-    await expectApplied(manager, await bringBackWith(origin, 'mended:1'));
+    await expectApplied(manager, await bringBackWith(origin, 'fixed:1'));
   });
 
   it('from an outage of origin that a write found, after the status has reported it', async () => {

@@ -157,7 +157,7 @@ it('a seeding, a prune of all groups and reads of many objects yield to the even
   expect(await yieldsDuring(() => store.appliedObjects())).toBeGreaterThan(80);
 });
 
-it('reports of hosts and groups are told apart even if their names have a NUL, which ends a text in SQLite', async () => {
+it('reports of hosts and groups are distinguished even if their names have a NUL, which ends a text in SQLite', async () => {
   const names = ['h', 'h\0', 'h\0x', 'h\\', 'h\\0', 'h\\\0'];
   const sent = names.map((name) => ({ hostname: name, device_group: name, report_creation_time: 1 }));
   await opened.store.insertReports(sent, AT);

@@ -40,7 +40,7 @@ export interface FakeEngine {
   setHealth(name: string, health: FakeContainer['health']): void;
   /** Ends the process of a container by itself. */
   exit(name: string, code: number): void;
-  /** Makes calls whose method and path match a pattern fail, the next one alone unless told otherwise. */
+  /** Makes calls whose method and path match a pattern fail, the next one alone unless `times` says otherwise. */
   fail(pattern: RegExp, fault: Fault, times?: number): void;
   networks: Set<string>;
   /** Ends the engine; calls fail until it is started again. What ran does not run any more then. */

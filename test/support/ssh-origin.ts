@@ -54,7 +54,7 @@ export function areAlive(ids: readonly number[]): boolean {
   });
 }
 
-/** A script for `behave`: prints messages for ever and never runs git. */
+/** A script for `behave`: prints messages forever and never runs git. */
 export const ENDLESS_MESSAGES = 'while :; do echo waiting >&2; sleep 0.3; done\n';
 /** A script for `behave`: accepts the connection and sends nothing. */
 export const SILENCE = 'exec sleep 600\n';

@@ -18,7 +18,7 @@ interface Connection {
  * ends if more than `MAX_UNANSWERED` of its requests are unanswered, and if no byte of a reply is taken for as long as
  * fastify's `connectionTimeout`, which must be set. Without a request, it is idle, and ends as without these limits.
  *
- * Call it after everything that answers requests. `onConnections` is told how many connections are open whenever one is
+ * Call it after everything that answers requests. `onConnections` gets the number of open connections whenever one is
  * opened or closed.
  */
 export function limitConnections(

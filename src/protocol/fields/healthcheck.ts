@@ -5,7 +5,7 @@ import { Seconds } from './seconds.ts';
 
 const TEST_RULE =
   'must be a command: text for a shell, or a list such as ["CMD", "curl", "-f", "http://localhost"] or ["CMD-SHELL", "curl -f http://localhost"]; ["NONE"] turns the check of the image off';
-/** As in Compose, text is for a shell, which has no such command: the container would be unhealthy for ever. */
+/** As in Compose, text is for a shell, which has no such command: the container would be unhealthy forever. */
 const NONE_RULE = 'must be ["NONE"], as a list, to be no check';
 const ShellText = FreeText.refine((text) => !['', 'NONE'].includes(text.trim()), {
   error: ({ input }) => (String(input).trim() === '' ? TEST_RULE : NONE_RULE),

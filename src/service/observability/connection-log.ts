@@ -6,7 +6,7 @@ const NEAR = 0.8;
 const INTERVAL = 60_000;
 
 /**
- * Returns a function that is told how many connections are open, and warns, at most once a minute, when they come near
+ * Returns a function that gets the number of open connections, and warns, at most once a minute, when they come near
  * `limit`, the most files that the process may have open; null turns it off. `now` returns Unix milliseconds.
  */
 export function createConnectionLog(

@@ -3,16 +3,16 @@ import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
 
 /** The remedy for a store that SQLite cannot read. */
-export const MEND =
+export const REMEDY =
   'restore a backup, or move it away together with its -wal and -shm files, and it is rebuilt from git';
 
 /** How errors name a file of SQLite, and the remedy if SQLite cannot read it. */
 export interface FileNames {
   subject: string;
-  mend: string;
+  remedy: string;
 }
 
-const STORE: FileNames = { subject: 'the store', mend: MEND };
+const STORE: FileNames = { subject: 'the store', remedy: REMEDY };
 
 /**
  * SQLite's primary result codes: `text` is SQLite's own message, the only thing that the driver passes on if the error
@@ -88,12 +88,12 @@ export function isBusy(error: unknown): boolean {
   return error instanceof Error && primaryCode(error) === BUSY;
 }
 
-function sqliteError(primary: number, error: Error, { subject, mend }: FileNames): HoldfastError {
+function sqliteError(primary: number, error: Error, { subject, remedy }: FileNames): HoldfastError {
   const known = FAILURES.find(([code]) => code === primary)?.[1];
   const name = 'sqliteCodeName' in error ? String(error.sqliteCodeName) : known;
   const description = primary === CANNOT_OPEN ? cannotOpen() : descriptionOf(primary);
-  const remedy = primary === CORRUPT || primary === NOT_A_DATABASE ? `; ${mend}` : '';
-  return unavailable(`${subject} ${description}${remedy}`, name ?? codeOf(error), error);
+  const advice = primary === CORRUPT || primary === NOT_A_DATABASE ? `; ${remedy}` : '';
+  return unavailable(`${subject} ${description}${advice}`, name ?? codeOf(error), error);
 }
 
 /** An error of a file that the manager opened or synced itself, without SQLite. */

@@ -66,7 +66,7 @@ function inUse(holder: Holder | null, cause: unknown): HoldfastError {
   return new HoldfastError('unavailable', message, {}, cause);
 }
 
-const LOCK_FILE: FileNames = { subject: 'it', mend: 'delete it' };
+const LOCK_FILE: FileNames = { subject: 'it', remedy: 'delete it' };
 
 function unusable(cause: unknown): HoldfastError {
   const known = storeError(cause, LOCK_FILE);

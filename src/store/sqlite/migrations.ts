@@ -1,7 +1,7 @@
 import { HoldfastError } from '../../errors.ts';
 import { LAST_UNRELEASED, refuseOtherSchema } from '../schema-version.ts';
 import { type Database, prepare } from './connection.ts';
-import { isNotADatabase, MEND } from './errors.ts';
+import { isNotADatabase, REMEDY } from './errors.ts';
 import { addReportBytes, createSchema } from './schema.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -64,6 +64,6 @@ function readHeader(db: Database): Header {
     return prepare<Header>(db, HEADER).get() ?? { version: 0, application: 0, tables: 0 };
   } catch (error) {
     if (!isNotADatabase(error)) throw error;
-    throw new HoldfastError('invalid', `the store's file is not a database; ${MEND}`, {}, error);
+    throw new HoldfastError('invalid', `the store's file is not a database; ${REMEDY}`, {}, error);
   }
 }

@@ -13,7 +13,7 @@ export function networksOf({ networks }: AppRecord): string[] {
   return [NEBULA, ...networks.filter((name) => name !== NEBULA)];
 }
 
-/** Makes the shared network before the first container needs it, and mends it if there are two of its name. */
+/** Makes the shared network before the first container needs it, and removes one of two with its name. */
 export async function ensureNetwork(engine: Engine, { jobs }: Plan, { networks }: Actual): Promise<void> {
   const isThere = networks.filter((name) => name === NEBULA).length === 1;
   const isNeeded = jobs.some(({ steps }) =>

@@ -18,7 +18,7 @@ export interface LocalCommands {
 
 /** The socket of a running worker. It is also the lock of DATA_DIR. */
 export interface LocalSocket {
-  /** Answers commands from now on; until then they are told that the worker is starting. */
+  /** Answers commands from now on; until then the answer is that the worker is starting. */
   serve(commands: LocalCommands): void;
   close(): Promise<void>;
 }

@@ -63,7 +63,7 @@ function metricsOf(
         [{ version: worker.version, engine: worker.engine ?? '', device_group: status.device_group }, 1],
       ],
     },
-    gauge('as_wanted', 'Whether the device runs what its manager told it last.', Number(isAsWanted(status))),
+    gauge('as_wanted', 'Whether the device runs what its manager last served.', Number(isAsWanted(status))),
     gauge(
       'last_good_poll_timestamp_seconds',
       'When the manager last answered; 0 if it has not.',

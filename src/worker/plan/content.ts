@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { AppRecord } from '../../protocol/info.ts';
 import { isLikeAbsent, OPTIONAL_FIELDS, type OptionalField } from '../../protocol/optional-fields.ts';
 
-/** The defaults of fields, fixed for ever: a field that equals its default counts as absent, so new fields change no hash. */
+/** The defaults of fields, fixed forever: a field that equals its default counts as absent, so new fields change no hash. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   starting_ports: '[]',
   env_vars: '{}',
@@ -57,7 +57,7 @@ const FIELD_SETS: readonly { set: number; fields: readonly string[] }[] = [
 
 /**
  * Returns the content of an app, by each set of fields, newest first: `<set>:<SHA-256 of canonical JSON>`. It is a hash
- * of what the manager said, not of what the engine is told, so that no new version of the worker restarts a container.
+ * of what the manager said, not of what is sent to the engine, so that no new version of the worker restarts a container.
  */
 export function contentsOf(record: AppRecord): string[] {
   return FIELD_SETS.map(({ set, fields }) => `${set}:${hashOf(record, fields)}`);

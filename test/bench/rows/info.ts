@@ -68,7 +68,7 @@ export async function groups(bench: Bench): Promise<Line[]> {
   const commitNext = (): Promise<unknown> => commitFile(fleet, commits++);
   const [committed, alone] = await alternate(ROUNDS - 2, () => during(commitNext, bare), bare);
   return [
-    rateLine('/info, 1,000 groups in turns', many, single),
+    rateLine('/info, 1,000 groups in rotation', many, single),
     rateLine('the same while a write lands every 100 ms', written, quiet),
     {
       ...rateLine('a bare server while git alone commits every 100 ms', committed, alone),

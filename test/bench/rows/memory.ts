@@ -48,7 +48,7 @@ export async function memory(bench: Bench): Promise<Line[]> {
   ];
 }
 
-/** Polls all groups in turn, as fast as possible, and makes five writes a second. */
+/** Polls all groups one after another, as fast as possible, and makes five writes a second. */
 async function poll(bench: Bench, manager: Manager, seconds: number): Promise<void> {
   let count = Math.floor(performance.now());
   let last: Promise<unknown> = Promise.resolve();

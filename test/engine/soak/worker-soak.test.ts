@@ -118,7 +118,7 @@ async function startForeign({ engine, registry, real }: EngineSuite): Promise<st
   return (created as { Id: string }).Id;
 }
 
-/** No id that a device is told may fall. What it runs can: a version that a crash of the engine ends twice is taken back. */
+/** No id that a device is served may fall. What it runs can: a version that a crash of the engine ends twice is taken back. */
 async function checkIds(worker: TestWorker, index: number, ids: Map<string, number>): Promise<void> {
   const status = await worker.status();
   for (const { name, wanted_id: id } of status?.apps ?? []) {

@@ -122,7 +122,7 @@ describe('an election whose new primary does not show the last changes yet', () 
     ]);
   });
 
-  it('makes the next call wait until the new primary has caught up, but not for ever', async () => {
+  it('makes the next call wait until the new primary has caught up, but not forever', async () => {
     const { database, elect } = await restartedFleet();
     const store = open(database);
     const earlier = await store.state();

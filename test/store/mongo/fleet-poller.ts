@@ -5,7 +5,7 @@ import type { FleetManagers } from './fleet-managers.ts';
 /** The content that each id was served with, for all devices together. */
 export type Served = Map<string, string>;
 
-/** A device that polls the managers in turn, remembers every id, and collects what breaks a rule. */
+/** A device that polls the managers alternately, remembers every id, and collects what breaks a rule. */
 export class FleetPoller {
   readonly #group: string;
   readonly #managers: FleetManagers;

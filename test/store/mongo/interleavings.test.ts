@@ -163,7 +163,7 @@ class World {
     }
   }
 
-  /** A device that polls both managers in turn; checks that neither ids nor revisions ever fall. */
+  /** A device that polls both managers alternately; checks that neither ids nor revisions ever fall. */
   async pollAsDevice(rounds: number): Promise<void> {
     let last: GroupInfo | null = null;
     for (let round = 0; round < rounds; round += 1) {

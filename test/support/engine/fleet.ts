@@ -102,7 +102,7 @@ export async function startWorker({
   };
 }
 
-/** A manager with a repository: what a fleet is told. */
+/** A manager with a repository: what a fleet is served. */
 export interface TestFleet {
   manager: ProcessManager;
   repository: TestRepository;

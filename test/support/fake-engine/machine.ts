@@ -205,7 +205,7 @@ export class Machine {
     }
   }
 
-  /** The engine ends without its containers' being told, and comes back: what ran does not run any more. */
+  /** The engine ends without stopping its containers, and comes back: what ran does not run any more. */
   afterCrash(): void {
     for (const container of this.containers.values()) {
       if (container.state === 'running' || container.state === 'restarting')

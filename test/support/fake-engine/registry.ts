@@ -27,13 +27,13 @@ export type PullTrouble =
   | 'no-space'
   /** Says nothing any more. */
   | 'hangs'
-  /** Says for ever that it tries again soon. */
+  /** Says forever that it tries again soon. */
   | 'retries'
   /** The connection ends in the middle of a line. */
   | 'cut'
   /** The stream ends well, but the image is not there. */
   | 'silent'
-  /** Makes progress for ever. */
+  /** Makes progress forever. */
   | 'slow';
 
 /** What can be pulled, by reference with tag: `example.com/web:v1`. */

@@ -417,7 +417,7 @@ describe.runIf(HAS_OPENSSL)('a manager behind https', () => {
 });
 
 describe('a gone device group', () => {
-  it('is told by 403 with device_group_exists false, and nothing else', async () => {
+  it('is recognized by 403 with device_group_exists false, and nothing else', async () => {
     expect(await poll(json({ device_group_exists: false }, {}, 403))).toEqual({ kind: 'group-gone' });
     for (const [status, body] of [
       [403, { device_group_exists: true }],

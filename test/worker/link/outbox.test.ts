@@ -6,7 +6,7 @@ import { deviceStatus } from '../support.ts';
 
 const INTERVAL = 300;
 
-/** A report that can be told from others by its number; `size` more bytes make it large. */
+/** A report that can be distinguished by its number; `size` more bytes make it large. */
 function report(number: number, size = 0): WorkerReport {
   const status = deviceStatus({ revision: 'x'.repeat(size) });
   const machine = { memory: null, disk: null, cpu: { cores: 1, usedPercent: 0 } };

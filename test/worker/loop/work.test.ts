@@ -27,7 +27,7 @@ describe('the ETag of a reply', () => {
 });
 
 describe('a worker', () => {
-  it('tries a version again that was taken back when it is told to', TIME, async () => {
+  it('tries a version again that was taken back when somebody asks for it', TIME, async () => {
     const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
     const engine = await startEngine();
     const worker = await startWorker({ manager: manager.address, engine });
@@ -36,11 +36,11 @@ describe('a worker', () => {
     const seen = await until(worker.status, ({ apps }) => apps[0]?.state === 'rolled_back');
     expect(seen.apps).toMatchObject([{ wanted_id: 6, running_id: 5, error: { code: 'unhealthy' } }]);
     expect(engine.names()).toEqual(['web-1', 'web-1.failed']);
-    engine.registry.push('example.com/web:sick', 'mended', { health: 'healthy' });
+    engine.registry.push('example.com/web:sick', 'fixed', { health: 'healthy' });
     expect(await worker.post('/retry?app=web')).toBe(200);
     await until(worker.status, ({ applied }) => applied === '"f1ee.6-x"');
     expect(engine.names()).toEqual(['web-1']);
-    expect(engine.container('web-1').image.version).toBe('mended');
+    expect(engine.container('web-1').image.version).toBe('fixed');
     expect(await worker.post('/retry?app=other')).toBe(404);
   });
 

@@ -210,7 +210,7 @@ describe('the hash of the content', () => {
       },
       '1:9bb6bd3058dd9f8ecd28becaed0725045fdf65b451dff43f5f7f462f58b677ed',
     ],
-  ])('never changes: that %s is on devices for ever', (_name, fields, hash) => {
+  ])('never changes: that %s is on devices forever', (_name, fields, hash) => {
     expect(contentsOf(record('web', 1, fields)).at(-1)).toBe(hash);
   });
 
@@ -221,7 +221,7 @@ describe('the hash of the content', () => {
       SECOND_SET,
       '2:2e7cbe1ceb901bbe12db3995308e4ba1d8d5649c7052315c20cd4cdc8406f8ee',
     ],
-  ])('by the second set never changes: that %s is on devices for ever', (_name, fields, hash) => {
+  ])('by the second set never changes: that %s is on devices forever', (_name, fields, hash) => {
     expect(contentsOf(record('web', 1, fields))[0]).toBe(hash);
   });
 

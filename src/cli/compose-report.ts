@@ -69,8 +69,8 @@ function jsonOf({ notes, files, group, variables, fileVariables }: ComposeImport
     files: files.map(({ path, text }) => ({ path: join(view.folder, path), text })),
     written: files.length > 0 && !view.isDryRun,
     variables: [
-      ...variables.map(({ name, origin }) => ({ name, origin })),
-      ...fileVariables.map(({ name, origin, service }) => ({ name, origin, app: service })),
+      ...variables.map(({ name, foundIn: origin }) => ({ name, origin })),
+      ...fileVariables.map(({ name, foundIn: origin, service }) => ({ name, origin, app: service })),
     ],
   };
 }
@@ -128,21 +128,25 @@ function variablesText(
 ): string[] {
   if (variables.length + fileVariables.length === 0) return [];
   const services = new Map<string, string[]>();
-  for (const { name, origin, service } of fileVariables) {
-    const variable = `${name}\n${originOf(origin, view)}`;
+  for (const { name, foundIn, service } of fileVariables) {
+    const variable = `${name}\n${placeOf(foundIn, view)}`;
     services.set(variable, [...(services.get(variable) ?? []), service]);
   }
   const title = 'In the files as plain text, for everybody who can read the repository';
   const rows = [
-    ...variables.map(({ name, origin, lines }) => [name, originOf(origin, view), `line ${lines.join(', ')}`]),
+    ...variables.map(({ name, foundIn, lines }) => [
+      name,
+      placeOf(foundIn, view),
+      `line ${lines.join(', ')}`,
+    ]),
     ...Array.from(services, ([variable, names]) => [...variable.split('\n'), names.join(', ')]),
   ];
   return [[paint('bold', title), ...alignedRows(rows).map((row) => `  ${printable(row)}`)].join('\n')];
 }
 
 /** A file gets the path by which it can be opened from the current directory. */
-function originOf(origin: string, view: ImportView): string {
-  return /:\d+$/.test(origin) ? pathOf(origin, view) : origin;
+function placeOf(foundIn: string, view: ImportView): string {
+  return /:\d+$/.test(foundIn) ? pathOf(foundIn, view) : foundIn;
 }
 
 function summaryOf(

@@ -1,4 +1,4 @@
-import type { AppDraft } from './draft.ts';
+import type { AppBuilder } from './builder.ts';
 import type { MapTree, Tree } from './tree.ts';
 import { bytesOf, sizeText } from './units.ts';
 import { noteOthers, numberOf, textOf, valueAt } from './values.ts';
@@ -24,52 +24,52 @@ const RESTART_ADVICE = {
 };
 
 /** Reads `deploy`: `replicas`, `resources.limits` and `restart_policy`. */
-export function readDeploy(tree: Tree, draft: AppDraft): void {
+export function readDeploy(tree: Tree, builder: AppBuilder): void {
   if (tree.type !== 'map') {
-    draft.refuse('deploy', tree, 'must be a map');
+    builder.refuse('deploy', tree, 'must be a map');
     return;
   }
-  noteOthers(tree, 'deploy', draft, ['mode', 'replicas', 'resources', 'restart_policy'], ADVICE);
+  noteOthers(tree, 'deploy', builder, ['mode', 'replicas', 'resources', 'restart_policy'], ADVICE);
   const [replicas, resources] = [valueAt(tree, 'replicas'), valueAt(tree, 'resources')];
-  if (replicas !== undefined) readScale('deploy.replicas', replicas, draft);
+  if (replicas !== undefined) readScale('deploy.replicas', replicas, builder);
   const policy = valueAt(tree, 'restart_policy');
-  if (policy?.type === 'map') readRestartPolicy(policy, draft);
+  if (policy?.type === 'map') readRestartPolicy(policy, builder);
   if (resources?.type !== 'map') return;
-  noteOthers(resources, 'deploy.resources', draft, ['limits'], RESOURCE_ADVICE);
+  noteOthers(resources, 'deploy.resources', builder, ['limits'], RESOURCE_ADVICE);
   const limits = valueAt(resources, 'limits');
   if (limits?.type !== 'map') return;
-  noteOthers(limits, 'deploy.resources.limits', draft, ['cpus', 'memory'], LIMIT_ADVICE);
+  noteOthers(limits, 'deploy.resources.limits', builder, ['cpus', 'memory'], LIMIT_ADVICE);
   const [cpus, memory] = [valueAt(limits, 'cpus'), valueAt(limits, 'memory')];
-  if (cpus !== undefined) readCpus('deploy.resources.limits.cpus', cpus, draft);
-  if (memory !== undefined) readSize('memory', 'deploy.resources.limits.memory', memory, draft);
+  if (cpus !== undefined) readCpus('deploy.resources.limits.cpus', cpus, builder);
+  if (memory !== undefined) readSize('memory', 'deploy.resources.limits.memory', memory, builder);
 }
 
 /** Reads how many containers there are on each device. */
-export function readScale(key: string, tree: Tree, draft: AppDraft): void {
-  const number = numberOf(tree, key, draft);
+export function readScale(key: string, tree: Tree, builder: AppBuilder): void {
+  const number = numberOf(tree, key, builder);
   if (number === undefined) return;
   if (number > 0) {
-    draft.set('containers_per', { server: number }, tree);
+    builder.set('containers_per', { server: number }, tree);
     return;
   }
-  draft.set('running', false, tree);
-  draft.check(key, tree, 'is 0, so the app has `running: false`');
+  builder.set('running', false, tree);
+  builder.check(key, tree, 'is 0, so the app has `running: false`');
 }
 
 /** Reads a number of processors; 0 is no limit. */
-export function readCpus(key: string, tree: Tree, draft: AppDraft): void {
-  const cpus = numberOf(tree, key, draft);
-  if (cpus !== undefined && cpus !== 0) draft.set('cpus', cpus, tree);
+export function readCpus(key: string, tree: Tree, builder: AppBuilder): void {
+  const cpus = numberOf(tree, key, builder);
+  if (cpus !== undefined && cpus !== 0) builder.set('cpus', cpus, tree);
 }
 
 /** Reads a size in bytes; 0 is no limit. */
-export function readSize(field: 'memory' | 'shm_size', key: string, tree: Tree, draft: AppDraft): void {
-  const bytes = bytesOf(textOf(tree, key, draft) ?? '');
+export function readSize(field: 'memory' | 'shm_size', key: string, tree: Tree, builder: AppBuilder): void {
+  const bytes = bytesOf(textOf(tree, key, builder) ?? '');
   if (bytes === undefined) {
-    draft.refuse(key, tree, 'must be a size such as 512m or 1g');
+    builder.refuse(key, tree, 'must be a size such as 512m or 1g');
     return;
   }
-  if (bytes > 0) draft.set(field, sizeText(bytes), tree);
+  if (bytes > 0) builder.set(field, sizeText(bytes), tree);
 }
 
 const CONDITIONS: Readonly<Record<string, string>> = {
@@ -78,17 +78,17 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   any: 'unless-stopped',
 };
 
-function readRestartPolicy(policy: MapTree, draft: AppDraft): void {
+function readRestartPolicy(policy: MapTree, builder: AppBuilder): void {
   const key = 'deploy.restart_policy';
-  noteOthers(policy, key, draft, ['condition', 'max_attempts'], RESTART_ADVICE);
+  noteOthers(policy, key, builder, ['condition', 'max_attempts'], RESTART_ADVICE);
   const [condition, attempts] = [valueAt(policy, 'condition'), valueAt(policy, 'max_attempts')];
-  const restart = CONDITIONS[condition === undefined ? 'any' : (textOf(condition, key, draft) ?? '')];
+  const restart = CONDITIONS[condition === undefined ? 'any' : (textOf(condition, key, builder) ?? '')];
   if (restart === undefined) {
-    draft.refuse(key, policy, 'has a condition other than none, on-failure and any');
+    builder.refuse(key, policy, 'has a condition other than none, on-failure and any');
     return;
   }
-  const most = attempts === undefined ? undefined : numberOf(attempts, `${key}.max_attempts`, draft);
-  draft.set(
+  const most = attempts === undefined ? undefined : numberOf(attempts, `${key}.max_attempts`, builder);
+  builder.set(
     'restart',
     // No limit is 0 for engines, and no number here.
     restart === 'on-failure' && most !== undefined && most !== 0 ? `${restart}:${most}` : restart,
@@ -97,21 +97,21 @@ function readRestartPolicy(policy: MapTree, draft: AppDraft): void {
 }
 
 /** Reads `restart`. `always` means the same as `unless-stopped` on a device. */
-export function readRestart(tree: Tree, draft: AppDraft): void {
-  const text = tree.type === 'scalar' && tree.value === false ? 'no' : textOf(tree, 'restart', draft);
+export function readRestart(tree: Tree, builder: AppBuilder): void {
+  const text = tree.type === 'scalar' && tree.value === false ? 'no' : textOf(tree, 'restart', builder);
   // No limit is 0 for engines, and no number here.
-  if (text !== undefined) draft.set('restart', text.replace(/^on-failure:0$/, 'on-failure'), tree);
+  if (text !== undefined) builder.set('restart', text.replace(/^on-failure:0$/, 'on-failure'), tree);
 }
 
 /** Reads `pull_policy`. */
-export function readPullPolicy(tree: Tree, draft: AppDraft): void {
-  const policy = textOf(tree, 'pull_policy', draft);
+export function readPullPolicy(tree: Tree, builder: AppBuilder): void {
+  const policy = textOf(tree, 'pull_policy', builder);
   if (policy === 'always') return;
   if (policy === 'missing' || policy === 'if_not_present') {
-    draft.set('pull_policy', 'missing', tree);
+    builder.set('pull_policy', 'missing', tree);
     return;
   }
-  draft.leaveOut(
+  builder.leaveOut(
     'pull_policy',
     tree,
     'has no counterpart: devices pull for each change, or with `missing` only once',

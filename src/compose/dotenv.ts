@@ -66,7 +66,7 @@ function readAt(lines: readonly string[], at: number, lookup: Lookup, found: Dot
 
 function valueIn(variables: readonly FileVariable[], wanted: string): ReturnType<Lookup> {
   const value = variables.findLast(({ name }) => name === wanted)?.value;
-  return value === undefined || value === null ? undefined : { value, origin: '' };
+  return value === undefined || value === null ? undefined : { value, foundIn: '' };
 }
 
 interface Value {

@@ -5,8 +5,8 @@ import { renderYaml } from '../desired/yaml/edit.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../protocol/name.ts';
 import type { Fields } from '../protocol/values.ts';
+import type { FileVariableUse, Project } from './builder.ts';
 import { readDotenv } from './dotenv.ts';
-import type { FileVariableUse, Project } from './draft.ts';
 import { type Lookup, UNSET_IN_FILE, type UsedVariable, type Variable, VariableUse } from './interpolate.ts';
 import { NOT_FOLLOWED } from './left-out.ts';
 import { type Note, Notes } from './notes.ts';
@@ -159,7 +159,7 @@ function fileOf(kind: Kind, name: string, fields: Fields, { line, column }: Posi
 function lookupOf({ environment, dotenv }: ComposeInput, notes: Notes): Lookup {
   const fromEnvironment: Lookup = (name) => {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
-    return value === undefined ? undefined : { value, origin: 'the environment' };
+    return value === undefined ? undefined : { value, foundIn: 'the environment' };
   };
   const found = new Map<string, Variable>();
   const { variables, bad, unset } = readDotenv(dotenv ?? '', fromEnvironment);
@@ -168,7 +168,7 @@ function lookupOf({ environment, dotenv }: ComposeInput, notes: Notes): Lookup {
   for (const { name, line } of unset)
     notes.add('check', name, { line, column: 1 }, UNSET_IN_FILE, { file: '.env' });
   for (const { name, value, line } of variables)
-    if (value !== null) found.set(name, { value, origin: `.env:${line}` });
+    if (value !== null) found.set(name, { value, foundIn: `.env:${line}` });
   return (name) => fromEnvironment(name) ?? found.get(name);
 }
 

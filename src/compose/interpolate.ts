@@ -4,7 +4,7 @@ import type { Note, Notes } from './notes.ts';
 /** Where the value of a variable comes from: the environment of this process, or a line of `.env`. */
 export interface Variable {
   value: string;
-  origin: string;
+  foundIn: string;
 }
 
 /** Returns a variable; undefined if it is not set. */
@@ -110,7 +110,7 @@ function resolve(name: string, how: Interpolation): string {
 export interface UsedVariable {
   name: string;
   /** Where its value comes from, such as `.env:3`. */
-  origin: string;
+  foundIn: string;
   /** Where it is used. */
   lines: number[];
 }
@@ -149,8 +149,8 @@ export class VariableUse {
     return variable?.value;
   }
 
-  note(name: string, { origin }: Variable, { line }: Position): void {
-    const used = this.#used.get(name) ?? { name, origin, lines: [] };
+  note(name: string, { foundIn }: Variable, { line }: Position): void {
+    const used = this.#used.get(name) ?? { name, foundIn, lines: [] };
     if (!used.lines.includes(line)) used.lines.push(line);
     this.#used.set(name, used);
   }

@@ -1,5 +1,5 @@
+import type { AppBuilder } from './builder.ts';
 import { readCpus, readDeploy, readPullPolicy, readRestart, readScale, readSize } from './deploy.ts';
-import type { AppDraft } from './draft.ts';
 import { readGracePeriod, readHealthcheck } from './health.ts';
 import { readNetworkMode, readNetworks } from './networks.ts';
 import { readExtraHosts, readLogging, readSecurityOptions, readUlimits } from './options.ts';
@@ -13,22 +13,22 @@ import { readWords } from './words.ts';
 interface Key {
   /** The fields of the app that it becomes, and how, for docs/from-compose.md. */
   becomes: string;
-  read(tree: Tree, draft: AppDraft): void;
+  read(tree: Tree, builder: AppBuilder): void;
 }
 
 function text(field: string): Key {
   return {
     becomes: `\`${field}\``,
-    read: (tree, draft) => draft.set(field, textOf(tree, field, draft), tree),
+    read: (tree, builder) => builder.set(field, textOf(tree, field, builder), tree),
   };
 }
 
 /** Engines read the names of capabilities in any case. */
 function capabilities(field: string): Key {
-  const read: Key['read'] = (tree, draft) =>
-    draft.set(
+  const read: Key['read'] = (tree, builder) =>
+    builder.set(
       field,
-      textsOf(tree, field, draft).map((name) => name.toUpperCase()),
+      textsOf(tree, field, builder).map((name) => name.toUpperCase()),
       tree,
     );
   return { becomes: `\`${field}\``, read };
@@ -37,7 +37,7 @@ function capabilities(field: string): Key {
 function flag(field: string): Key {
   return {
     becomes: `\`${field}\``,
-    read: (tree, draft) => draft.set(field, booleanOf(tree, field, draft), tree),
+    read: (tree, builder) => builder.set(field, booleanOf(tree, field, builder), tree),
   };
 }
 
@@ -48,14 +48,17 @@ const ENVIRONMENT = { read: () => undefined };
 export const KEYS: Readonly<Record<string, Key>> = {
   image: {
     becomes: '`container_image`',
-    read: (tree, draft) => draft.set('container_image', textOf(tree, 'image', draft), tree),
+    read: (tree, builder) => builder.set('container_image', textOf(tree, 'image', builder), tree),
   },
   ports: {
     becomes:
       '`starting_ports`: ranges become pairs; a port without one of the host becomes the same on both sides; of a range of the host for one port, the first',
     read: readPorts,
   },
-  scale: { becomes: '`containers_per: {server: N}`', read: (tree, draft) => readScale('scale', tree, draft) },
+  scale: {
+    becomes: '`containers_per: {server: N}`',
+    read: (tree, builder) => readScale('scale', tree, builder),
+  },
   environment: { becomes: '`env_vars`', ...ENVIRONMENT },
   env_file: { becomes: '`env_vars`: what the files say; `environment` wins', ...ENVIRONMENT },
   volumes: {
@@ -75,28 +78,31 @@ export const KEYS: Readonly<Record<string, Key>> = {
   privileged: flag('privileged'),
   command: {
     becomes: '`command`: a text is split into words as Compose does',
-    read: (tree, draft) => readWords('command', tree, draft),
+    read: (tree, builder) => readWords('command', tree, builder),
   },
   entrypoint: {
     becomes: '`entrypoint`, likewise',
-    read: (tree, draft) => readWords('entrypoint', tree, draft),
+    read: (tree, builder) => readWords('entrypoint', tree, builder),
   },
   user: text('user'),
   working_dir: text('working_dir'),
   labels: {
     becomes: '`labels`',
-    read: (tree, draft) => {
-      const labels = namedTexts(tree, 'labels', draft).map(({ name, text: value }) => [name, value ?? '']);
-      draft.set('labels', Object.fromEntries(labels), tree);
+    read: (tree, builder) => {
+      const labels = namedTexts(tree, 'labels', builder).map(({ name, text: value }) => [name, value ?? '']);
+      builder.set('labels', Object.fromEntries(labels), tree);
     },
   },
   healthcheck: {
     becomes: '`healthcheck`: durations in whole seconds, rounded up; `disable: true` is `test: [NONE]`',
     read: readHealthcheck,
   },
-  cpus: { becomes: '`cpus`', read: (tree, draft) => readCpus('cpus', tree, draft) },
-  mem_limit: { becomes: '`memory`', read: (tree, draft) => readSize('memory', 'mem_limit', tree, draft) },
-  shm_size: { becomes: '`shm_size`', read: (tree, draft) => readSize('shm_size', 'shm_size', tree, draft) },
+  cpus: { becomes: '`cpus`', read: (tree, builder) => readCpus('cpus', tree, builder) },
+  mem_limit: { becomes: '`memory`', read: (tree, builder) => readSize('memory', 'mem_limit', tree, builder) },
+  shm_size: {
+    becomes: '`shm_size`',
+    read: (tree, builder) => readSize('shm_size', 'shm_size', tree, builder),
+  },
   read_only: flag('read_only'),
   tmpfs: { becomes: '`tmpfs`', read: readTmpfs },
   cap_add: capabilities('cap_add'),
@@ -126,10 +132,10 @@ export const KEYS: Readonly<Record<string, Key>> = {
   },
   profiles: {
     becomes: '`running: false`, since Compose starts the service on demand only',
-    read: (tree, draft) => {
-      if (textsOf(tree, 'profiles', draft).length === 0) return;
-      draft.set('running', false, tree);
-      draft.check(
+    read: (tree, builder) => {
+      if (textsOf(tree, 'profiles', builder).length === 0) return;
+      builder.set('running', false, tree);
+      builder.check(
         'profiles',
         tree,
         'are for starts on demand, so the app has `running: false`; start it where it is wanted',

@@ -1,5 +1,5 @@
 import type { Position } from '../desired/yaml/document.ts';
-import type { AppDraft } from './draft.ts';
+import type { AppBuilder } from './builder.ts';
 import type { MapTree, Tree } from './tree.ts';
 import { itemsOf, noteOthers, textOf, valueAt } from './values.ts';
 
@@ -14,21 +14,21 @@ interface PortParts {
 const SHORT = /^(?:(?:\[([^\]]*)\]|([^:[\]]*)):)?(?:([\d-]*):)?([\d-]+)(?:\/(\w+))?$/;
 
 /** Reads `ports`: `8080:80`, `127.0.0.1:8080:80/udp`, ranges, and maps with `target` and `published`. */
-export function readPorts(tree: Tree, draft: AppDraft): void {
-  const ports = itemsOf(tree, 'ports', draft).flatMap((item, index) => {
+export function readPorts(tree: Tree, builder: AppBuilder): void {
+  const ports = itemsOf(tree, 'ports', builder).flatMap((item, index) => {
     const key = `ports[${index}]`;
-    const parts = item.type === 'map' ? longPort(item, key, draft) : shortPort(item, key, draft);
-    return parts === null ? [] : entriesOfPort(parts, key, item, draft);
+    const parts = item.type === 'map' ? longPort(item, key, builder) : shortPort(item, key, builder);
+    return parts === null ? [] : entriesOfPort(parts, key, item, builder);
   });
-  draft.set('starting_ports', ports, tree);
+  builder.set('starting_ports', ports, tree);
 }
 
-function shortPort(tree: Tree, key: string, draft: AppDraft): PortParts | null {
-  const text = textOf(tree, key, draft);
+function shortPort(tree: Tree, key: string, builder: AppBuilder): PortParts | null {
+  const text = textOf(tree, key, builder);
   if (text === undefined) return null;
   const [match, v6, v4, host, container = '', protocol = 'tcp'] = SHORT.exec(text) ?? [];
   if (match === undefined) {
-    draft.refuse(key, tree, 'must be a port such as "8080:80"; put it in quotes');
+    builder.refuse(key, tree, 'must be a port such as "8080:80"; put it in quotes');
     return null;
   }
   // Of `8080:80`, the part before the colon is the port; with two colons it is the address.
@@ -38,11 +38,11 @@ function shortPort(tree: Tree, key: string, draft: AppDraft): PortParts | null {
 
 const LONG = ['target', 'published', 'host_ip', 'protocol', 'mode', 'name', 'app_protocol'];
 
-function longPort(map: MapTree, key: string, draft: AppDraft): PortParts | null {
-  noteOthers(map, key, draft, LONG);
+function longPort(map: MapTree, key: string, builder: AppBuilder): PortParts | null {
+  noteOthers(map, key, builder, LONG);
   const part = (name: string): string => {
     const value = valueAt(map, name);
-    return value === undefined ? '' : (textOf(value, `${key}.${name}`, draft) ?? '');
+    return value === undefined ? '' : (textOf(value, `${key}.${name}`, builder) ?? '');
   };
   const address = part('host_ip');
   return {
@@ -53,15 +53,15 @@ function longPort(map: MapTree, key: string, draft: AppDraft): PortParts | null 
   };
 }
 
-function entriesOfPort(parts: PortParts, key: string, place: Position, draft: AppDraft): unknown[] {
+function entriesOfPort(parts: PortParts, key: string, place: Position, builder: AppBuilder): unknown[] {
   const containers = rangeOf(parts.container);
   const hosts = rangeOf(parts.host === '' ? parts.container : parts.host);
   if (containers === null || hosts === null) {
-    draft.refuse(key, place, 'must have ports from 1 to 65535, or ranges of at most 1,000 ports');
+    builder.refuse(key, place, 'must have ports from 1 to 65535, or ranges of at most 1,000 ports');
     return [];
   }
   if (parts.host === '')
-    draft.check(
+    builder.check(
       key,
       place,
       'has no port of the host, and Compose would take any free one; here it is the same as in the container',
@@ -69,7 +69,7 @@ function entriesOfPort(parts: PortParts, key: string, place: Position, draft: Ap
   // A range for one port: Compose takes a free one of it, and devices count up from the first for each further container.
   const firsts = containers.length === 1 ? hosts.slice(0, 1) : hosts;
   if (firsts.length !== containers.length) {
-    draft.refuse(key, place, 'has two ranges of different lengths');
+    builder.refuse(key, place, 'has two ranges of different lengths');
     return [];
   }
   return firsts.map((host, index) => entryOf(parts, host, containers[index] ?? host));

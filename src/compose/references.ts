@@ -1,6 +1,6 @@
 import type { Position } from '../desired/yaml/document.ts';
 import { isMapValue } from '../protocol/values.ts';
-import type { AppDraft } from './draft.ts';
+import type { AppBuilder } from './builder.ts';
 
 /** Names of variables whose value is probably the name of a host. */
 const HOST_NAME = /HOST|SERVER|ADDR|URL|URI|ENDPOINT|BROKER|UPSTREAM|NODES?$|PEERS?$/i;
@@ -11,10 +11,10 @@ const OWN_NAME = /^HOSTNAME$|VIRTUAL|PUBLIC|EXTERNAL/i;
  * Notes each text of an app in which another service seems to be a host: Compose lets services reach one another by their
  * names, a device by the names of containers.
  */
-export function noteReferences(draft: AppDraft): void {
-  const { env_vars: variables, labels, command, entrypoint, healthcheck } = draft.fields;
+export function noteReferences(builder: AppBuilder): void {
+  const { env_vars: variables, labels, command, entrypoint, healthcheck } = builder.fields;
   const at = (field: string, name = field): Position =>
-    draft.places.get(name) ?? draft.places.get(field) ?? { line: 1, column: 1 };
+    builder.places.get(name) ?? builder.places.get(field) ?? { line: 1, column: 1 };
   if (isMapValue(variables))
     for (const [name, value] of Object.entries(variables))
       note(
@@ -22,22 +22,22 @@ export function noteReferences(draft: AppDraft): void {
         String(value),
         at('env_vars', `env_vars.${name}`),
         HOST_NAME.test(name) && !OWN_NAME.test(name),
-        draft,
+        builder,
       );
   const test = isMapValue(healthcheck) ? healthcheck['test'] : undefined;
   for (const [key, words] of Object.entries({ command, entrypoint, 'healthcheck.test': test }))
-    if (words !== undefined) note(key, [words].flat().join(' '), at(key.replace(/\..*/, '')), false, draft);
+    if (words !== undefined) note(key, [words].flat().join(' '), at(key.replace(/\..*/, '')), false, builder);
   if (isMapValue(labels))
     for (const [name, value] of Object.entries(labels))
-      note(`labels.${name}`, String(value), at('labels'), false, draft);
+      note(`labels.${name}`, String(value), at('labels'), false, builder);
 }
 
-function note(key: string, text: string, place: Position, isHost: boolean, draft: AppDraft): void {
+function note(key: string, text: string, place: Position, isHost: boolean, builder: AppBuilder): void {
   for (const host of new Set([...hostsIn(text), ...(isHost ? [text] : [])])) {
-    const service = draft.project.hosts.get(host);
+    const service = builder.project.hosts.get(host);
     if (service === undefined) continue;
     const named = host === service ? service : `${service} as ${host}`;
-    draft.check(
+    builder.check(
       key,
       place,
       `names the service ${named}: on a device its container is ${service}-1; write that name`,

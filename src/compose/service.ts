@@ -4,7 +4,7 @@ import type { Position } from '../desired/yaml/document.ts';
 import { APP_FIELDS, type AppDefaults, AppFields, isDefault } from '../protocol/app.ts';
 import { NAME_PATTERN, NAME_RULE } from '../protocol/name.ts';
 import type { Fields } from '../protocol/values.ts';
-import { AppDraft, type Project } from './draft.ts';
+import { AppBuilder, type Project } from './builder.ts';
 import { readEnvironment } from './environment.ts';
 import { KEYS } from './keys.ts';
 import { LEFT_OUT, NOT_FOLLOWED } from './left-out.ts';
@@ -29,23 +29,23 @@ export function appOf(
   suggest: Suggest,
   notes: Notes,
 ): Fields {
-  const draft = new AppDraft(name, project, notes);
+  const builder = new AppBuilder(name, project, notes);
   if (!NAME_PATTERN.test(name))
     notes.add('error', name, service, `cannot be the name of an app: ${NAME_RULE}`);
   if (service.value.type !== 'map') {
     notes.add('error', name, service, 'must be a map with an image');
     return {};
   }
-  readKeys(service.value, draft, suggest);
+  readKeys(service.value, builder, suggest);
   if (!['networks', 'network_mode'].some((key) => valueAt(service.value as MapTree, key) !== undefined))
-    readDefaultNetwork(service, draft);
-  if (draft.fields['restart'] === undefined)
-    draft.check('restart', service, project.jobs.has(name) ? JOB_RESTARTS : RESTARTS);
-  if (draft.fields['container_image'] === undefined)
+    readDefaultNetwork(service, builder);
+  if (builder.fields['restart'] === undefined)
+    builder.check('restart', service, project.jobs.has(name) ? JOB_RESTARTS : RESTARTS);
+  if (builder.fields['container_image'] === undefined)
     notes.add('error', name, service, imageMissing(service.value));
-  else checkFields(draft, service);
-  noteReferences(draft);
-  return withoutDefaults(draft.fields, defaults);
+  else checkFields(builder, service);
+  noteReferences(builder);
+  return withoutDefaults(builder.fields, defaults);
 }
 
 const RESTARTS =
@@ -53,31 +53,31 @@ const RESTARTS =
 const JOB_RESTARTS =
   'is missing, and others wait until this service has ended: write `restart: "no"` or `on-failure`, or it runs again and again';
 
-function readKeys(service: MapTree, draft: AppDraft, suggest: Suggest): void {
+function readKeys(service: MapTree, builder: AppBuilder, suggest: Suggest): void {
   for (const [key, { value, line, column }] of service.entries)
-    if (!isNull(value) && !Object.hasOwn(KEYS, key)) noteKey(key, { line, column }, draft, suggest);
-  readEnvironment(service, draft);
+    if (!isNull(value) && !Object.hasOwn(KEYS, key)) noteKey(key, { line, column }, builder, suggest);
+  readEnvironment(service, builder);
   for (const [key, { read }] of Object.entries(KEYS)) {
     const entry = service.entries.get(key);
     // The place of a value that is a map or list is that of its key, where people look for it.
     if (entry !== undefined && !isNull(entry.value))
-      read({ ...entry.value, line: entry.line, column: entry.column }, draft);
+      read({ ...entry.value, line: entry.line, column: entry.column }, builder);
   }
 }
 
-function noteKey(key: string, place: Position, draft: AppDraft, suggest: Suggest): void {
+function noteKey(key: string, place: Position, builder: AppBuilder, suggest: Suggest): void {
   if (key.startsWith('x-') || key === '<<') return;
   if (key === 'extends') {
-    draft.refuse(key, place, NOT_FOLLOWED);
+    builder.refuse(key, place, NOT_FOLLOWED);
     return;
   }
   const advice = Object.hasOwn(LEFT_OUT, key) ? LEFT_OUT[key] : undefined;
   if (advice !== undefined) {
-    draft.leaveOut(key, place, advice);
+    builder.leaveOut(key, place, advice);
     return;
   }
   const meant = suggest(key, [...Object.keys(KEYS), ...Object.keys(LEFT_OUT)]);
-  draft.leaveOut(
+  builder.leaveOut(
     key,
     place,
     `is no key of Compose that is known here${meant === null ? '' : `; did you mean ${meant}?`}`,
@@ -91,13 +91,13 @@ function imageMissing(service: MapTree): string {
 }
 
 /** Notes what the checks of apps have against the fields, at the keys from which they come. */
-function checkFields(draft: AppDraft, service: Position): void {
-  const checked = check(AppFields, draft.fields);
+function checkFields(builder: AppBuilder, service: Position): void {
+  const checked = check(AppFields, builder.fields);
   if (checked.success) return;
   for (const { path, message } of explain(checked.error.issues, APP_FIELDS)) {
-    const own = draft.places.get(fieldName(path)) ?? draft.places.get(`${path[0]}`);
+    const own = builder.places.get(fieldName(path)) ?? builder.places.get(`${path[0]}`);
     const place: Position & { key?: string } = own ?? service;
-    draft.refuse(place.key ?? fieldName(path), place, message);
+    builder.refuse(place.key ?? fieldName(path), place, message);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Position } from '../desired/yaml/document.ts';
-import type { AppDraft } from './draft.ts';
+import type { AppBuilder } from './builder.ts';
 import type { Entry, MapTree, Scalar, Tree } from './tree.ts';
 
 /** Whether a key has no value, as in the output of `docker compose config`. */
@@ -13,46 +13,47 @@ export function textOfScalar(value: Scalar): string {
 }
 
 /** Returns a text; undefined, with an error, for a list or map. */
-export function textOf(tree: Tree, key: string, draft: AppDraft): string | undefined {
+export function textOf(tree: Tree, key: string, builder: AppBuilder): string | undefined {
   if (tree.type === 'scalar') return textOfScalar(tree.value);
-  draft.refuse(key, tree, 'must be a text');
+  builder.refuse(key, tree, 'must be a text');
   return undefined;
 }
 
-export function numberOf(tree: Tree, key: string, draft: AppDraft): number | undefined {
+export function numberOf(tree: Tree, key: string, builder: AppBuilder): number | undefined {
   const text = tree.type === 'scalar' ? textOfScalar(tree.value).trim() : '';
   if (text !== '' && Number.isFinite(Number(text))) return Number(text);
-  draft.refuse(key, tree, 'must be a number');
+  builder.refuse(key, tree, 'must be a number');
   return undefined;
 }
 
-export function booleanOf(tree: Tree, key: string, draft: AppDraft): boolean | undefined {
+export function booleanOf(tree: Tree, key: string, builder: AppBuilder): boolean | undefined {
   const text = tree.type === 'scalar' ? textOfScalar(tree.value).toLowerCase() : '';
   if (/^(true|yes|on|y|1)$/.test(text)) return true;
   if (/^(false|no|off|n|0)$/.test(text)) return false;
-  draft.refuse(key, tree, 'must be true or false');
+  builder.refuse(key, tree, 'must be true or false');
   return undefined;
 }
 
 /** Returns the items of a list; with `orText`, a single text counts as a list of one. */
-export function itemsOf(tree: Tree, key: string, draft: AppDraft, orText = false): readonly Tree[] {
+export function itemsOf(tree: Tree, key: string, builder: AppBuilder, orText = false): readonly Tree[] {
   if (tree.type === 'list') return tree.items;
   if (orText && tree.type === 'scalar') return isNull(tree) ? [] : [tree];
-  if (!isNull(tree)) draft.refuse(key, tree, orText ? 'must be a text or a list of texts' : 'must be a list');
+  if (!isNull(tree))
+    builder.refuse(key, tree, orText ? 'must be a text or a list of texts' : 'must be a list');
   return [];
 }
 
 /** Returns the texts of a list. */
-export function textsOf(tree: Tree, key: string, draft: AppDraft, orText = false): string[] {
-  return itemsOf(tree, key, draft, orText).flatMap(
-    (item, index) => textOf(item, `${key}[${index}]`, draft) ?? [],
+export function textsOf(tree: Tree, key: string, builder: AppBuilder, orText = false): string[] {
+  return itemsOf(tree, key, builder, orText).flatMap(
+    (item, index) => textOf(item, `${key}[${index}]`, builder) ?? [],
   );
 }
 
 /** Returns the entries of a map; none, with an error, for anything else but null. */
-export function entriesOf(tree: Tree, key: string, draft: AppDraft): [string, Entry][] {
+export function entriesOf(tree: Tree, key: string, builder: AppBuilder): [string, Entry][] {
   if (tree.type === 'map') return [...tree.entries];
-  if (!isNull(tree)) draft.refuse(key, tree, 'must be a map');
+  if (!isNull(tree)) builder.refuse(key, tree, 'must be a map');
   return [];
 }
 
@@ -74,19 +75,19 @@ export interface NamedText extends Position {
 }
 
 /** Reads a map of texts, or a list such as `- NAME=text`; `separators` are the characters between name and text. */
-export function namedTexts(tree: Tree, key: string, draft: AppDraft, separators = /=/): NamedText[] {
+export function namedTexts(tree: Tree, key: string, builder: AppBuilder, separators = /=/): NamedText[] {
   if (tree.type !== 'list')
-    return entriesOf(tree, key, draft).flatMap(([name, { value, line, column }]) => {
-      const text = textOf(value, `${key}.${name}`, draft);
+    return entriesOf(tree, key, builder).flatMap(([name, { value, line, column }]) => {
+      const text = textOf(value, `${key}.${name}`, builder);
       if (value.type === 'scalar' && value.source !== undefined)
-        draft.check(`${key}.${name}`, { line, column }, OTHER_DIGITS);
+        builder.check(`${key}.${name}`, { line, column }, OTHER_DIGITS);
       return text === undefined
         ? []
         : { name, key: `${key}.${name}`, text: isNull(value) ? null : text, line, column };
     });
   return tree.items.flatMap((item, index) => {
     const place = { key: `${key}[${index}]`, line: item.line, column: item.column };
-    const given = textOf(item, place.key, draft);
+    const given = textOf(item, place.key, builder);
     if (given === undefined) return [];
     const at = given.search(separators);
     if (at === -1) return { name: given, text: null, ...place };
@@ -98,7 +99,7 @@ export function namedTexts(tree: Tree, key: string, draft: AppDraft, separators 
 export function noteOthers(
   map: MapTree,
   key: string,
-  draft: AppDraft,
+  builder: AppBuilder,
   known: readonly string[],
   advice: Readonly<Record<string, string>> = {},
 ): void {
@@ -106,6 +107,6 @@ export function noteOthers(
     if (known.includes(name) || name.startsWith('x-') || name === '<<' || isNull(value)) continue;
     const place = { line, column };
     const message = Object.hasOwn(advice, name) ? advice[name] : undefined;
-    draft.leaveOut(`${key}.${name}`, place, message ?? 'has no counterpart here');
+    builder.leaveOut(`${key}.${name}`, place, message ?? 'has no counterpart here');
   }
 }

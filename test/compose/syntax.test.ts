@@ -586,8 +586,8 @@ describe('variables', () => {
       'services:\n  a: {image: "a:$TAG", environment: {B: $SECRET, C: $SECRET}}\n  b:\n    image: b:$TAG\n';
     const { variables } = read(text, { dotenv: '# first\nSECRET=hunter2', environment: { TAG: '1' } });
     expect(variables).toEqual([
-      { name: 'TAG', origin: 'the environment', lines: [2, 4] },
-      { name: 'SECRET', origin: '.env:2', lines: [2] },
+      { name: 'TAG', foundIn: 'the environment', lines: [2, 4] },
+      { name: 'SECRET', foundIn: '.env:2', lines: [2] },
     ]);
   });
 

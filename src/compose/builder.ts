@@ -7,7 +7,7 @@ import type { Tree } from './tree.ts';
 export interface FileVariableUse {
   name: string;
   /** Where its value comes from, such as `db.env:3`. */
-  origin: string;
+  foundIn: string;
   service: string;
 }
 
@@ -33,7 +33,7 @@ export interface Project {
 }
 
 /** An app that is being made from a service. */
-export class AppDraft {
+export class AppBuilder {
   readonly service: string;
   readonly project: Project;
   readonly notes: Notes;

@@ -65,7 +65,7 @@ export interface FolderLog {
 export interface Reader {
   /**
    * Resolves to the current head. It is read after the call and never cached: the order in which many managers apply
-   * revisions depends on it (docs/decisions/0007-one-head.md, "Heads in order").
+   * revisions depends on it (docs/decisions/0007-one-root-document.md, "Heads in order").
    */
   head(): Promise<Head>;
   /** Resolves to the id of the folder's tree at a revision; null if there is no such folder. */

@@ -4,7 +4,7 @@ import type { StoredCounter } from './rules/work.ts';
 import type { OperationEntry, StoreState } from './store.ts';
 
 /** The part of a store that is not in rows: its state. */
-export interface ContentsHead extends Omit<StoreState, 'mark'> {
+export interface ContentsState extends Omit<StoreState, 'mark'> {
   /** The revision of the last claim (`claimHead`). */
   claimed: string | null;
   /** The floor of every name without a counter. */
@@ -45,7 +45,7 @@ export interface ContentsReport {
  * `after` is that of the last row of the page before, or null for the first page.
  */
 export interface Contents {
-  head(): Promise<ContentsHead>;
+  state(): Promise<ContentsState>;
   objects(after: string | null, limit: number): Promise<ContentsObject[]>;
   operations(after: number | null, limit: number): Promise<OperationEntry[]>;
   reports(after: string | null, limit: number): Promise<ContentsReport[]>;
@@ -75,11 +75,11 @@ export interface ReachedParts {
  */
 export interface ContentsTarget extends Contents {
   /**
-   * Begins to copy a store with this head. An unfinished copy is continued if it was begun from exactly the same head,
+   * Begins to copy a store with this state. An unfinished copy is continued if it was begun from exactly the same state,
    * and otherwise begun anew. Managers refuse the target until `finish`. Rejects as `invalid` if the target already
    * contains a store, or an unfinished copy of another fleet's store.
    */
-  begin(head: ContentsHead): Promise<void>;
+  begin(state: ContentsState): Promise<void>;
   /** Resolves to the rows that were copied so far. */
   reached(): Promise<ReachedParts>;
   /** Deletes all rows. */
@@ -87,6 +87,6 @@ export interface ContentsTarget extends Contents {
   putObjects(rows: readonly ContentsObject[]): Promise<void>;
   putOperations(rows: readonly OperationEntry[]): Promise<void>;
   putReports(rows: readonly ContentsReport[]): Promise<void>;
-  /** Stores the head, and makes the target a store that managers can use. */
-  finish(head: ContentsHead): Promise<void>;
+  /** Stores the state, and makes the target a store that managers can use. */
+  finish(state: ContentsState): Promise<void>;
 }

@@ -30,20 +30,20 @@ export async function copyContents(
   to: ContentsTarget,
   onProgress: OnCopyProgress,
 ): Promise<Copied> {
-  const head = await from.head();
-  await to.begin(head);
+  const state = await from.state();
+  await to.begin(state);
   const copied = await fillAndCompare(from, to, onProgress).catch(async (error: unknown) => {
     if (kindOf(error) !== 'conflict') throw error;
     await to.clear();
     return fillAndCompare(from, to, onProgress);
   });
-  if (JSON.stringify(await from.head()) !== JSON.stringify(head)) {
+  if (JSON.stringify(await from.state()) !== JSON.stringify(state)) {
     throw new HoldfastError(
       'conflict',
       'the store changed while it was copied; stop all managers and copy again',
     );
   }
-  await to.finish(head);
+  await to.finish(state);
   return copied;
 }
 

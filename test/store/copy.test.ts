@@ -103,7 +103,7 @@ function interruptCheck({ isCheck }: CopyProgress): void {
 /** The head of a store, and all of its rows. */
 async function contentsOf(path: string): Promise<unknown> {
   const contents = sqliteContents(path);
-  const parts = [contents.head(), contents.objects(null, 5000), contents.operations(null, 5000)];
+  const parts = [contents.state(), contents.objects(null, 5000), contents.operations(null, 5000)];
   return Promise.all([...parts, contents.reports(null, 5000)]).finally(() => contents.close());
 }
 

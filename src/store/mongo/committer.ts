@@ -1,11 +1,11 @@
 import { Queue } from '../../async/queue.ts';
 import { HoldfastError, kindOf } from '../../errors.ts';
-import type { Change, Documents, Head, HeadId, StagedChange } from './documents.ts';
+import type { Change, Documents, Root, RootId, StagedChange } from './documents.ts';
 
-/** A write to be made: new values of fields of the head, changes of other documents, and the result for the caller. */
-export interface Draft<H extends Head, T> {
+/** A write to be made: new values of fields of the root, changes of other documents, and the result for the caller. */
+export interface Draft<R extends Root, T> {
   /** Null if there is nothing to write. */
-  fields: Partial<H> | null;
+  fields: Partial<R> | null;
   changes: readonly Change[];
   result: T;
 }
@@ -16,96 +16,96 @@ export interface CommitterOptions {
   newWriter(): string;
   /** Waits, longer with each attempt. */
   pause(attempt: number): Promise<void>;
-  /** How many characters of changes a head carries itself; more are staged. */
+  /** How many characters of changes a root carries itself; more are staged. */
   inlineLimit: number;
 }
 
 /**
- * Thrown when what was read is not of one moment: a document is newer than the head, or another server has answered.
+ * Thrown when what was read is not of one moment: a document is newer than the root, or another server has answered.
  */
 class Overtaken extends Error {}
 
-/** Throws `Overtaken` if one of the documents is newer than the head. */
-export function requireVersion(head: Head, documents: readonly { version: number }[]): void {
-  if (documents.some(({ version }) => version > head.version)) throw new Overtaken('read it again');
+/** Throws `Overtaken` if one of the documents is newer than the root. */
+export function requireVersion(root: Root, documents: readonly { version: number }[]): void {
+  if (documents.some(({ version }) => version > root.version)) throw new Overtaken('read it again');
 }
 
-/** How many writers a head remembers: after this many more writes, an unknown outcome can still be looked up. */
+/** How many writers a root remembers: after this many more writes, an unknown outcome can still be looked up. */
 const RECENT_WRITERS = 64;
 /** How many times a write is tried while other writes are faster, and a read while it is overtaken. */
 const ATTEMPTS = 200;
 /** How many times a swap is tried while its outcome is unknown. */
 const SWAP_ATTEMPTS = 5;
 /**
- * How many times a head is read again if another server returns one that is older than a head read before: about a
+ * How many times a root is read again if another server returns one that is older than a root read before: about a
  * second. By then a new primary has caught up; if it has not, a backup was restored.
  */
 const OLDER_HEAD_READS = 40;
 
 /**
- * Makes writes and reads of several documents atomic (docs/decisions/0007-one-head.md). A write is the guarded
- * replacement of one document, the head. The head carries the changes of the write, which are copied to their documents
+ * Makes writes and reads of several documents atomic (docs/decisions/0007-one-root-document.md). A write is the guarded
+ * replacement of one document, the root. The root carries the changes of the write, which are copied to their documents
  * ("settled") before the next replacement.
  */
-export class Committer<H extends Head> {
+export class Committer<R extends Root> {
   readonly #documents: Documents;
-  readonly #id: HeadId;
+  readonly #id: RootId;
   readonly #options: CommitterOptions;
   readonly #queue = new Queue();
   /** The settling in progress, which all callers in this process share while one server answers. */
   #settling: { writer: string; term: number; done: Promise<void> } | null = null;
-  /** The head that was read or written last, unless it was older than one before it. */
-  #lastHead = { version: 0, term: 0 };
+  /** The root that was read or written last, unless it was older than one before it. */
+  #lastRoot = { version: 0, term: 0 };
 
-  constructor(documents: Documents, id: HeadId, options: CommitterOptions) {
+  constructor(documents: Documents, id: RootId, options: CommitterOptions) {
     this.#documents = documents;
     this.#id = id;
     this.#options = options;
   }
 
   /**
-   * Reads the head, whose changes may not be settled yet. After an election it is not older than a head that was read
+   * Reads the root, whose changes may not be settled yet. After an election it is not older than a root that was read
    * or written before, unless a backup was restored.
    */
-  async head(): Promise<H> {
+  async root(): Promise<R> {
     for (let count = 0; ; count += 1) {
       const term = this.#documents.term();
-      const head = await this.#documents.readHead<H>(this.#id);
-      if (head === null) throw new HoldfastError('unavailable', 'the state document of the store is missing');
-      const isOlder = head.version < this.#lastHead.version;
+      const root = await this.#documents.readRoot<R>(this.#id);
+      if (root === null) throw new HoldfastError('unavailable', 'the state document of the store is missing');
+      const isOlder = root.version < this.#lastRoot.version;
       // From the same server, it is a reply that arrived late.
-      if (isOlder && term === this.#lastHead.term) return head;
+      if (isOlder && term === this.#lastRoot.term) return root;
       if (!isOlder || count === OLDER_HEAD_READS) {
-        this.#lastHead = { version: head.version, term };
-        return head;
+        this.#lastRoot = { version: root.version, term };
+        return root;
       }
       await this.#options.pause(count);
     }
   }
 
   /**
-   * Writes the draft that `work` makes from the settled head; runs `work` again if another write was faster. Writes of
+   * Writes the draft that `work` makes from the settled root; runs `work` again if another write was faster. Writes of
    * one process run one after another. Rejects with the error of `work`, or as `unavailable` if it is unknown whether
    * the write has happened.
    */
-  write<T>(work: (head: H) => Promise<Draft<H, T>>): Promise<T> {
+  write<T>(work: (root: R) => Promise<Draft<R, T>>): Promise<T> {
     return this.#queue.run(() =>
-      this.#retry(async (head, term) => {
-        const draft = await work(head);
-        // A draft from documents that are older than the head would give out the same ids again.
+      this.#retry(async (root, term) => {
+        const draft = await work(root);
+        // A draft from documents that are older than the root would give out the same ids again.
         this.#requireTerm(term);
-        return this.#tryWrite(head, draft, term);
+        return this.#tryWrite(root, draft, term);
       }),
     );
   }
 
   /**
-   * Runs `work` on a settled head; runs it again if it throws `Overtaken` or another server has answered meanwhile. If
+   * Runs `work` on a settled root; runs it again if it throws `Overtaken` or another server has answered meanwhile. If
    * `work` keeps what it has read, it must drop what is of another `term` than the one that it gets.
    */
-  read<T>(work: (head: H, term: number) => Promise<T>): Promise<T> {
-    return this.#retry(async (head, term) => {
-      const value = await work(head, term);
+  read<T>(work: (root: R, term: number) => Promise<T>): Promise<T> {
+    return this.#retry(async (root, term) => {
+      const value = await work(root, term);
       this.#requireTerm(term);
       return { value };
     });
@@ -117,14 +117,14 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * Runs `attempt` on a settled head until it succeeds. `attempt` gets the term in which the head was read, and
+   * Runs `attempt` on a settled root until it succeeds. `attempt` gets the term in which the root was read, and
    * resolves to null if another write was faster.
    */
-  async #retry<T>(attempt: (head: H, term: number) => Promise<{ value: T } | null>): Promise<T> {
+  async #retry<T>(attempt: (root: R, term: number) => Promise<{ value: T } | null>): Promise<T> {
     for (let count = 0; count < ATTEMPTS; count += 1) {
       try {
         const term = this.#documents.term();
-        const done = await attempt(await this.#settledHead(term), term);
+        const done = await attempt(await this.#settledRoot(term), term);
         if (done !== null) return done.value;
       } catch (error) {
         if (!(error instanceof Overtaken)) throw error;
@@ -140,45 +140,45 @@ export class Committer<H extends Head> {
     if (this.#documents.term() !== term) throw new Overtaken('another server answers');
   }
 
-  async #settledHead(term: number): Promise<H> {
-    const head = await this.head();
-    if (!head.isSettled) await this.#settle(head, term);
-    return head;
+  async #settledRoot(term: number): Promise<R> {
+    const root = await this.root();
+    if (!root.isSettled) await this.#settle(root, term);
+    return root;
   }
 
-  async #tryWrite<T>(head: H, draft: Draft<H, T>, term: number): Promise<{ value: T } | null> {
+  async #tryWrite<T>(root: R, draft: Draft<R, T>, term: number): Promise<{ value: T } | null> {
     const { fields, changes, result } = draft;
     if (fields === null) return { value: result };
     const writer = this.#options.newWriter();
     const isSmall = isAtMost(this.#options.inlineLimit, changes);
-    const next: H = {
-      ...head,
+    const next: R = {
+      ...root,
       ...fields,
-      version: head.version + 1,
+      version: root.version + 1,
       writer,
-      recent: [writer, ...head.recent].slice(0, RECENT_WRITERS),
+      recent: [writer, ...root.recent].slice(0, RECENT_WRITERS),
       isSettled: changes.length === 0,
       changes: isSmall ? changes : null,
     };
     if (!isSmall) await this.#documents.stage(stagedChanges(next, changes));
-    if (!(await this.#swap(head.version, next))) return null;
-    if (next.version > this.#lastHead.version) this.#lastHead = { version: next.version, term };
+    if (!(await this.#swap(root.version, next))) return null;
+    if (next.version > this.#lastRoot.version) this.#lastRoot = { version: next.version, term };
     // The write has happened. If settling fails, the next read or write settles it.
     if (!next.isSettled) await this.#settle(next, term).catch(() => undefined);
     return { value: result };
   }
 
-  /** Resolves to whether this write has replaced the head. Looks up an unknown outcome before it tries again. */
-  async #swap(version: number, next: H): Promise<boolean> {
+  /** Resolves to whether this write has replaced the root. Looks up an unknown outcome before it tries again. */
+  async #swap(version: number, next: R): Promise<boolean> {
     let failure: unknown = new HoldfastError('unavailable', 'the store does not confirm its last write');
     for (let attempt = 0; attempt < SWAP_ATTEMPTS; attempt += 1) {
       try {
-        if (await this.#documents.swapHead(version, next)) return true;
+        if (await this.#documents.swapRoot(version, next)) return true;
       } catch (error) {
         if (kindOf(error) !== 'unavailable') throw error;
         failure = error;
       }
-      const outcome = outcomeOf(await this.head(), version, next.writer);
+      const outcome = outcomeOf(await this.root(), version, next.writer);
       if (outcome !== 'open') return outcome === 'won';
       await this.#options.pause(attempt);
     }
@@ -186,35 +186,35 @@ export class Committer<H extends Head> {
   }
 
   /**
-   * Copies the changes of a head to their documents. Calls for the same write share one run, but only while it is in
+   * Copies the changes of a root to their documents. Calls for the same write share one run, but only while it is in
    * progress and one server answers: a restored database, or a new primary that does not show the copies yet, needs it
    * again for a write that was settled before, and to repeat it does no harm.
    */
-  async #settle(head: Head, term: number): Promise<void> {
-    if (this.#settling?.writer !== head.writer || this.#settling.term !== term) {
-      const done = this.#settleNow(head, term).finally(() => {
+  async #settle(root: Root, term: number): Promise<void> {
+    if (this.#settling?.writer !== root.writer || this.#settling.term !== term) {
+      const done = this.#settleNow(root, term).finally(() => {
         if (this.#settling?.done === done) this.#settling = null;
       });
-      this.#settling = { writer: head.writer, term, done };
+      this.#settling = { writer: root.writer, term, done };
     }
     await this.#settling.done;
   }
 
-  async #settleNow({ version, writer, changes }: Head, term: number): Promise<void> {
+  async #settleNow({ version, writer, changes }: Root, term: number): Promise<void> {
     const found = changes ?? (await this.#documents.staged(writer));
     // Staged changes that are gone were settled by another manager; those that a new primary does not show yet would be
     // lost.
     if (changes === null) this.#requireTerm(term);
     await this.#documents.put(found);
-    await this.#documents.settleHead(this.#id, version);
+    await this.#documents.settleRoot(this.#id, version);
     if (changes === null) await this.#documents.dropStaged(this.#id, version);
   }
 }
 
-/** Returns the outcome of a write that was to follow `version`, as a later read of the head shows it. */
-function outcomeOf({ version: now, recent }: Head, version: number, writer: string): 'won' | 'lost' | 'open' {
+/** Returns the outcome of a write that was to follow `version`, as a later read of the root shows it. */
+function outcomeOf({ version: now, recent }: Root, version: number, writer: string): 'won' | 'lost' | 'open' {
   if (recent.includes(writer)) return 'won';
-  // An older head is of a new primary that is behind: the next attempt waits until it has caught up.
+  // An older root is of a new primary that is behind: the next attempt waits until it has caught up.
   if (now <= version) return 'open';
   if (now <= version + RECENT_WRITERS) return 'lost';
   throw new HoldfastError(
@@ -232,8 +232,8 @@ function isAtMost(limit: number, changes: readonly Change[]): boolean {
   });
 }
 
-function stagedChanges(head: Head, changes: readonly Change[]): StagedChange[] {
-  const { _id, version, writer } = head;
+function stagedChanges(root: Root, changes: readonly Change[]): StagedChange[] {
+  const { _id, version, writer } = root;
   return changes.map((change, index) => ({
     _id: `${writer}/${index}`,
     head: _id,

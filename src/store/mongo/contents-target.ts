@@ -2,24 +2,24 @@ import type { AnyBulkWriteOperation, Collection, Db, Document } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import type { Report } from '../../protocol/report.ts';
 import type {
-  ContentsHead,
   ContentsObject,
   ContentsReport,
+  ContentsState,
   ContentsTarget,
   Reached,
   ReachedParts,
 } from '../contents.ts';
 import type { OperationEntry } from '../store.ts';
 import { MongoContents } from './contents.ts';
-import type { FleetHead } from './documents.ts';
+import type { FleetRoot } from './documents.ts';
 import { isDuplicateKey } from './errors.ts';
 import { reportToStore } from './report-queries.ts';
 import { reportDocument } from './reports.ts';
 import {
   COLLECTIONS,
   createIndexes,
-  newFleetHead,
-  newReportsHead,
+  newFleetRoot,
+  newReportsRoot,
   refuseUnknownSchema,
   SCHEMA_VERSION,
   type SchemaDocument,
@@ -30,15 +30,15 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
   /** Only copied ones: other programs may have put theirs into the collection already. */
   protected override readonly selectedReports = { 'holdfast.body': { $exists: true } };
 
-  async begin(head: ContentsHead): Promise<void> {
-    const copyingFrom = JSON.stringify(head);
-    const found = await this.connection.run((db) => claim(db, head.fleet));
+  async begin(state: ContentsState): Promise<void> {
+    const copyingFrom = JSON.stringify(state);
+    const found = await this.connection.run((db) => claim(db, state.fleet));
     if (found.copyingFrom === copyingFrom) return;
     // The copy is new, or an earlier run copied another state of the source: start again.
     await this.clear();
     await this.connection.run(async (db) => {
       await createIndexes(db);
-      await schema(db).updateOne({ _id: 'schema', copying: head.fleet }, { $set: { copyingFrom } });
+      await schema(db).updateOne({ _id: 'schema', copying: state.fleet }, { $set: { copyingFrom } });
     });
   }
 
@@ -86,20 +86,20 @@ export class MongoTarget extends MongoContents implements ContentsTarget {
     return this.#put(COLLECTIONS.reports, documents);
   }
 
-  /** The head gets the highest id of an operation as its version, because the ids of operations are versions. */
-  async finish(head: ContentsHead): Promise<void> {
+  /** The root gets the highest id of an operation as its version, because the ids of operations are versions. */
+  async finish(state: ContentsState): Promise<void> {
     const version = (await this.reached()).operations.last ?? 0;
-    const fleet: FleetHead = { ...newFleetHead(head.fleet), ...head, version };
+    const fleet: FleetRoot = { ...newFleetRoot(state.fleet), ...state, version };
     await this.connection.run(async (db) => {
-      const heads = db.collection<{ _id: string }>(COLLECTIONS.state);
-      await heads.replaceOne({ _id: 'fleet' }, fleet, { upsert: true });
-      await heads.replaceOne(
+      const roots = db.collection<{ _id: string }>(COLLECTIONS.state);
+      await roots.replaceOne({ _id: 'fleet' }, fleet, { upsert: true });
+      await roots.replaceOne(
         { _id: 'reports' },
-        { ...newReportsHead(), lastOid: head.lastOid },
+        { ...newReportsRoot(), lastOid: state.lastOid },
         { upsert: true },
       );
       const unsetCopying = { $unset: { copying: '', copyingFrom: '' } } as const;
-      await schema(db).updateOne({ _id: 'schema', copying: head.fleet }, unsetCopying);
+      await schema(db).updateOne({ _id: 'schema', copying: state.fleet }, unsetCopying);
     });
   }
 

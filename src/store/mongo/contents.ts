@@ -1,18 +1,24 @@
 import { BSON, type Collection, type Db, type Document, ObjectId } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import { Report } from '../../protocol/report.ts';
-import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
+import type {
+  Contents,
+  ContentsCounter,
+  ContentsObject,
+  ContentsReport,
+  ContentsState,
+} from '../contents.ts';
 import { maxOid } from '../object-id.ts';
 import { operationEntry } from '../operation-page.ts';
 import type { OperationEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
-import type { FleetHead, ObjectDocument, OperationDocument, ReportsHead } from './documents.ts';
+import type { FleetRoot, ObjectDocument, OperationDocument, ReportsRoot } from './documents.ts';
 import { progressOf } from './fleet-reads.ts';
 import { MongoDocuments } from './mongo-documents.ts';
 import { COLLECTIONS, refuseUnusable } from './schema.ts';
 
 /**
- * Reads everything in a database. Its heads must be settled, and no manager must be running. Documents that are not
+ * Reads everything in a database. Its roots must be settled, and no manager must be running. Documents that are not
  * reports by the rules of the API are left out.
  */
 export class MongoContents implements Contents {
@@ -26,20 +32,20 @@ export class MongoContents implements Contents {
     this.#documents = new MongoDocuments(connection);
   }
 
-  async head(): Promise<ContentsHead> {
+  async state(): Promise<ContentsState> {
     await this.connection.run(refuseUnusable);
-    const head = await this.#documents.readHead<FleetHead>('fleet');
-    if (head === null) throw new HoldfastError('invalid', 'there is no store in this database');
-    const reports = await this.#documents.readHead<ReportsHead>('reports');
-    if (!head.isSettled || reports?.isSettled === false)
+    const root = await this.#documents.readRoot<FleetRoot>('fleet');
+    if (root === null) throw new HoldfastError('invalid', 'there is no store in this database');
+    const reports = await this.#documents.readRoot<ReportsRoot>('reports');
+    if (!root.isSettled || reports?.isSettled === false)
       throw new HoldfastError('conflict', 'a write is unfinished; start a manager, stop it, and copy again');
-    const { claimed, defaultFloor } = head;
-    const lastOid = maxOid(head.lastOid, reports?.lastOid ?? null);
-    return { ...progressOf(head), claimed, defaultFloor, lastOid };
+    const { claimed, defaultFloor } = root;
+    const lastOid = maxOid(root.lastOid, reports?.lastOid ?? null);
+    return { ...progressOf(root), claimed, defaultFloor, lastOid };
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {
-    const allChanged = (await this.#documents.readHead<FleetHead>('fleet'))?.allChanged ?? 0;
+    const allChanged = (await this.#documents.readRoot<FleetRoot>('fleet'))?.allChanged ?? 0;
     const rows = await this.connection.run((db) =>
       objects(db)
         .find({ _id: { $gt: after ?? '' } })

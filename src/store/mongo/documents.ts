@@ -21,23 +21,23 @@ export interface Documents {
    * showed.
    */
   term(): number;
-  readHead<H extends Head>(id: HeadId): Promise<H | null>;
-  /** Replaces the head if its version is `version`; resolves to whether it did. */
-  swapHead<H extends Head>(version: number, next: H): Promise<boolean>;
-  /** Marks the head as settled if its version is `version`. */
-  settleHead(id: HeadId, version: number): Promise<void>;
+  readRoot<R extends Root>(id: RootId): Promise<R | null>;
+  /** Replaces the root if its version is `version`; resolves to whether it did. */
+  swapRoot<R extends Root>(version: number, next: R): Promise<boolean>;
+  /** Marks the root as settled if its version is `version`. */
+  settleRoot(id: RootId, version: number): Promise<void>;
 
   /** Reads the lease; null if it was never created. */
   readLease(): Promise<LeaseDocument | null>;
   /** Replaces the lease if its version is `version`; resolves to whether it did. */
   swapLease(version: number, next: LeaseDocument): Promise<boolean>;
 
-  /** Stores changes that are too large for their head; several commands. */
+  /** Stores changes that are too large for their root; several commands. */
   stage(changes: readonly StagedChange[]): Promise<void>;
   /** Reads the changes that this writer has staged. */
   staged(writer: string): Promise<Change[]>;
   /** Deletes the changes that were staged for versions up to `version`. */
-  dropStaged(head: HeadId, version: number): Promise<void>;
+  dropStaged(root: RootId, version: number): Promise<void>;
   /**
    * Writes each change to its document: of an object if the document has a lower version or does not exist, of an
    * operation or a report if the document does not exist. Not atomic, in no particular order; several commands.
@@ -73,14 +73,14 @@ export interface ObjectScan {
   withoutContents?: boolean;
 }
 
-export type HeadId = 'fleet' | 'reports';
+export type RootId = 'fleet' | 'reports';
 
 /**
  * The document whose replacement is a write. From that moment the changes belong to its version; they are settled, that
  * is, copied to their documents, before the next read or write.
  */
-export interface Head {
-  _id: HeadId;
+export interface Root {
+  _id: RootId;
   /** Counts writes. */
   version: number;
   /** Identifies the write that made this version: a random text. */
@@ -93,8 +93,8 @@ export interface Head {
   changes: Change[] | null;
 }
 
-/** The head of everything that devices are served. */
-export interface FleetHead extends Head {
+/** The root of everything that devices are served. */
+export interface FleetRoot extends Root {
   _id: 'fleet';
   /** See `StoreState`. */
   fleet: string;
@@ -111,8 +111,8 @@ export interface FleetHead extends Head {
   lastOid: string | null;
 }
 
-/** The head of the reports that came through the API. */
-export interface ReportsHead extends Head {
+/** The root of the reports that came through the API. */
+export interface ReportsRoot extends Root {
   _id: 'reports';
   /** The highest `_id` that was given to a report; reports above it are of a write that is not complete. */
   lastOid: string | null;
@@ -134,7 +134,8 @@ export type Change =
 
 export interface StagedChange {
   _id: string;
-  head: HeadId;
+  /** The root; databases have it under this name. */
+  head: RootId;
   /** The version that the change is meant for. */
   version: number;
   writer: string;
@@ -145,7 +146,7 @@ export interface StagedChange {
 export interface ObjectDocument extends Omit<ContentsObject, 'key'> {
   /** `keyOf` its kind and name. */
   _id: string;
-  /** The version of the head that wrote it. */
+  /** The version of the root that wrote it. */
   version: number;
 }
 

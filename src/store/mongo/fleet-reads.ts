@@ -24,13 +24,13 @@ import type {
   StoreState,
 } from '../store.ts';
 import { type Committer, requireVersion } from './committer.ts';
-import type { Documents, FleetHead, ObjectDocument, ObjectScan, OperationDocument } from './documents.ts';
+import type { Documents, FleetRoot, ObjectDocument, ObjectScan, OperationDocument } from './documents.ts';
 import { rowOf } from './working-set.ts';
 
 /** What reads of the fleet depend on. */
 export interface FleetReadOptions {
   documents: Documents;
-  committer: Committer<FleetHead>;
+  committer: Committer<FleetRoot>;
   defaults: AppDefaults;
 }
 
@@ -39,10 +39,10 @@ export interface FleetReadOptions {
  */
 const OPERATIONS_AT_ONCE = 32;
 
-/** Reads of the fleet. Each sees exactly one version of the head. */
+/** Reads of the fleet. Each sees exactly one version of the root. */
 export class FleetReads {
   readonly #documents: Documents;
-  readonly #committer: Committer<FleetHead>;
+  readonly #committer: Committer<FleetRoot>;
   readonly #defaults: AppDefaults;
 
   constructor({ documents, committer, defaults }: FleetReadOptions) {
@@ -52,43 +52,43 @@ export class FleetReads {
   }
 
   async state(): Promise<StoreState> {
-    const head = await this.#committer.head();
-    return { ...progressOf(head), mark: markOf(head) };
+    const root = await this.#committer.root();
+    return { ...progressOf(root), mark: markOf(root) };
   }
 
   async revision(): Promise<string | null> {
-    return revisionOf(await this.#committer.head());
+    return revisionOf(await this.#committer.root());
   }
 
   app(name: string): Promise<AtRevision<StoredApp | null>> {
-    return this.#committer.read(async (head) => {
-      const [row] = await this.#rows(head, 'app', [name]);
+    return this.#committer.read(async (root) => {
+      const [row] = await this.#rows(root, 'app', [name]);
       const value = row === undefined ? null : storedApp(row, this.#defaults);
-      return { value, revision: revisionOf(head) };
+      return { value, revision: revisionOf(root) };
     });
   }
 
   group(name: string): Promise<AtRevision<StoredGroup | null>> {
-    return this.#committer.read(async (head) => ({
-      value: await this.#group(head, name),
-      revision: revisionOf(head),
+    return this.#committer.read(async (root) => ({
+      value: await this.#group(root, name),
+      revision: revisionOf(root),
     }));
   }
 
   groupInfo(name: string): Promise<GroupInfo | null> {
-    return this.#committer.read(async (head) => {
-      const [group] = await this.#rows(head, 'device_group', [name]);
+    return this.#committer.read(async (root) => {
+      const [group] = await this.#rows(root, 'device_group', [name]);
       if (group === undefined) return null;
-      const apps = await this.#rows(head, 'app', groupContent(group.content).apps);
-      const { fleet, allChanged } = head;
-      return groupInfo({ group, apps, fleet, revision: revisionOf(head), allChanged }, this.#defaults);
+      const apps = await this.#rows(root, 'app', groupContent(group.content).apps);
+      const { fleet, allChanged } = root;
+      return groupInfo({ group, apps, fleet, revision: revisionOf(root), allChanged }, this.#defaults);
     });
   }
 
   async names(kind: Kind): Promise<AtRevision<string[]>> {
-    const { head, documents } = await this.#scan({ kind, withoutContents: true });
+    const { root, documents } = await this.#scan({ kind, withoutContents: true });
     const value = documents.filter(({ stored }) => stored !== null).map(({ name }) => name);
-    return { value: value.sort(), revision: revisionOf(head) };
+    return { value: value.sort(), revision: revisionOf(root) };
   }
 
   async appliedObjects(): Promise<AppliedObject[]> {
@@ -97,25 +97,25 @@ export class FleetReads {
   }
 
   async changedObjects(mark: string): Promise<ChangedObjects | null> {
-    const since = versionOf(mark, await this.#committer.head());
+    const since = versionOf(mark, await this.#committer.root());
     if (since === null) return null;
     const { documents } = await this.#scan({}, since);
     return this.#parse(documents);
   }
 
   async changedForDevices({ mark, idSequence }: StoreState): Promise<ObjectKey[] | null> {
-    const since = mark === null ? null : versionOf(mark, await this.#committer.head());
+    const since = mark === null ? null : versionOf(mark, await this.#committer.root());
     if (since === null) return null;
-    const { head, documents } = await this.#scan({ withoutContents: true }, since);
+    const { root, documents } = await this.#scan({ withoutContents: true }, since);
     // This change of every id has touched no document.
-    if (head.allChanged > idSequence) return null;
+    if (root.allChanged > idSequence) return null;
     return documents.map(({ kind, name }) => ({ kind, name }));
   }
 
   async counters(since: number): Promise<CounterRow[]> {
-    const { head, documents } = await this.#scan({ countersAfter: since, withoutContents: true });
+    const { root, documents } = await this.#scan({ countersAfter: since, withoutContents: true });
     const row = (kind: CounterKind, name: string, part: ContentsCounter | null, hash: string | null) =>
-      part === null || Math.max(part.changed, head.allChanged) <= since
+      part === null || Math.max(part.changed, root.allChanged) <= since
         ? []
         : [{ kind, name, last: part.last, hash }];
     return documents.flatMap(({ kind, name, own, prune, stored }) => [
@@ -125,9 +125,9 @@ export class FleetReads {
   }
 
   operations(before: number | null, limit: number): Promise<OperationEntry[]> {
-    return this.#committer.read(async (head) => {
+    return this.#committer.read(async (root) => {
       const page = new OperationPage(limit);
-      let end = Math.min(before ?? Number.MAX_SAFE_INTEGER, head.version + 1);
+      let end = Math.min(before ?? Number.MAX_SAFE_INTEGER, root.version + 1);
       while (page.room > 0) {
         const count = Math.min(page.room, OPERATIONS_AT_ONCE);
         const found = await this.#documents.operations(end, count);
@@ -149,30 +149,30 @@ export class FleetReads {
     return found;
   }
 
-  async #group(head: FleetHead, name: string): Promise<StoredGroup | null> {
-    const [row] = await this.#rows(head, 'device_group', [name]);
+  async #group(root: FleetRoot, name: string): Promise<StoredGroup | null> {
+    const [row] = await this.#rows(root, 'device_group', [name]);
     return row === undefined ? null : storedGroup(row);
   }
 
   /** Reads the named objects that are applied, in no particular order. */
-  async #rows(head: FleetHead, kind: Kind, names: readonly string[]): Promise<ObjectRow[]> {
+  async #rows(root: FleetRoot, kind: Kind, names: readonly string[]): Promise<ObjectRow[]> {
     const documents = await this.#documents.objects(names.map((name) => keyOf(kind, name)));
-    requireVersion(head, documents);
+    requireVersion(root, documents);
     return documents.flatMap((document) => rowOf(document) ?? []);
   }
 
   /**
-   * Reads all documents that changed after version `after`, as of one version of the head. If it is overtaken by a
+   * Reads all documents that changed after version `after`, as of one version of the root. If it is overtaken by a
    * write, it reads only what changed since, so that a read of everything ends even while others write.
    */
-  async #scan(scan: ObjectScan = {}, after = -1): Promise<{ head: FleetHead; documents: ObjectDocument[] }> {
+  async #scan(scan: ObjectScan = {}, after = -1): Promise<{ root: FleetRoot; documents: ObjectDocument[] }> {
     const found = new Map<string, ObjectDocument>();
     let since = after;
     let foundUnder = '';
-    return this.#committer.read(async (head, term) => {
+    return this.#committer.read(async (root, term) => {
       const { countersAfter, ...rest } = scan;
-      const isFiltered = countersAfter !== undefined && head.allChanged <= countersAfter;
-      // Starts over in a new term, because documents of a new primary can be older than the head of the old one, and
+      const isFiltered = countersAfter !== undefined && root.allChanged <= countersAfter;
+      // Starts over in a new term, because documents of a new primary can be older than the root of the old one, and
       // without the filter, because it has left out documents that count as changed by now.
       const conditions = `${term} ${isFiltered}`;
       if (conditions !== foundUnder) {
@@ -182,33 +182,33 @@ export class FleetReads {
       }
       const changed = await this.#documents.objectsSince(since, isFiltered ? scan : rest);
       for (const document of changed) found.set(document._id, document);
-      since = head.version;
+      since = root.version;
       const documents = [...found.values()];
-      requireVersion(head, documents);
-      return { head, documents };
+      requireVersion(root, documents);
+      return { root, documents };
     });
   }
 }
 
-/** Returns the progress of the store that its head records. */
-export function progressOf(head: FleetHead): Omit<StoreState, 'mark'> {
-  const { sequence, attempted, applied, fleet, rules, seededFrom, idSequence } = head;
+/** Returns the progress of the store that its root records. */
+export function progressOf(root: FleetRoot): Omit<StoreState, 'mark'> {
+  const { sequence, attempted, applied, fleet, rules, seededFrom, idSequence } = root;
   return { sequence, attempted, applied, fleet, rules, seededFrom, idSequence };
 }
 
-function revisionOf({ applied }: FleetHead): string | null {
+function revisionOf({ applied }: FleetRoot): string | null {
   return applied?.revision ?? null;
 }
 
 /**
  * Returns the version and its writer: a restored store can get to the same version again, but never by the same writer.
  */
-function markOf({ version, writer }: FleetHead): string | null {
+function markOf({ version, writer }: FleetRoot): string | null {
   return writer === '' ? null : `${version}/${writer}`;
 }
 
-/** Returns the version of a mark; null if the head no longer remembers its writer, or never had it. */
-function versionOf(mark: string, { recent }: FleetHead): number | null {
+/** Returns the version of a mark; null if the root no longer remembers its writer, or never had it. */
+function versionOf(mark: string, { recent }: FleetRoot): number | null {
   const [version = '', writer = ''] = mark.split('/');
   return recent.includes(writer) ? Number(version) : null;
 }

@@ -13,13 +13,13 @@ import type {
   Change,
   Documents,
   FoundReports,
-  Head,
-  HeadId,
   LeaseDocument,
   ObjectDocument,
   ObjectScan,
   OperationDocument,
   ReportsSize,
+  Root,
+  RootId,
   StagedChange,
 } from './documents.ts';
 import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
@@ -46,20 +46,20 @@ export class MongoDocuments implements Documents {
     return this.#connection.close();
   }
 
-  readHead<H extends Head>(id: HeadId): Promise<H | null> {
-    return this.#run(async (db) => (await heads(db).findOne({ _id: id })) as H | null);
+  readRoot<R extends Root>(id: RootId): Promise<R | null> {
+    return this.#run(async (db) => (await roots(db).findOne({ _id: id })) as R | null);
   }
 
-  swapHead<H extends Head>(version: number, next: H): Promise<boolean> {
+  swapRoot<R extends Root>(version: number, next: R): Promise<boolean> {
     return this.#run(async (db) => {
-      const { matchedCount } = await heads(db).replaceOne({ _id: next._id, version }, next);
+      const { matchedCount } = await roots(db).replaceOne({ _id: next._id, version }, next);
       return matchedCount === 1;
     });
   }
 
-  async settleHead(_id: HeadId, version: number): Promise<void> {
+  async settleRoot(_id: RootId, version: number): Promise<void> {
     await this.#run((db) =>
-      heads(db).updateOne({ _id, version }, { $set: { isSettled: true, changes: [] } }),
+      roots(db).updateOne({ _id, version }, { $set: { isSettled: true, changes: [] } }),
     );
   }
 
@@ -87,8 +87,8 @@ export class MongoDocuments implements Documents {
     });
   }
 
-  async dropStaged(head: HeadId, version: number): Promise<void> {
-    await this.#run((db) => staged(db).deleteMany({ head, version: { $lte: version } }));
+  async dropStaged(root: RootId, version: number): Promise<void> {
+    await this.#run((db) => staged(db).deleteMany({ head: root, version: { $lte: version } }));
   }
 
   async put(changes: readonly Change[]): Promise<void> {
@@ -149,8 +149,8 @@ export class MongoDocuments implements Documents {
   }
 }
 
-function heads(db: Db): Collection<Head> {
-  return db.collection<Head>(COLLECTIONS.state);
+function roots(db: Db): Collection<Root> {
+  return db.collection<Root>(COLLECTIONS.state);
 }
 
 function leases(db: Db): Collection<LeaseDocument> {

@@ -5,13 +5,13 @@ import type { ReportPage, ReportQuery, StoredReport } from '../report.ts';
 import { dropAll } from '../report-expiry.ts';
 import { ReportIntake, type ReportList } from '../report-intake.ts';
 import type { Committer } from './committer.ts';
-import type { Documents, FleetHead, FoundReport, ReportDocument, ReportsHead } from './documents.ts';
+import type { Documents, FleetRoot, FoundReport, ReportDocument, ReportsRoot } from './documents.ts';
 
 /** What reports depend on. */
 export interface ReportsOptions {
   documents: Documents;
-  committer: Committer<ReportsHead>;
-  fleet: Committer<FleetHead>;
+  committer: Committer<ReportsRoot>;
+  fleet: Committer<FleetRoot>;
   random(size: number): Uint8Array;
   /** The most bytes of all reports together, also of those that other programs put into the collection. */
   maxBytes: number;
@@ -64,7 +64,7 @@ export class Reports {
     const lists = take();
     const rows = lists.flatMap(({ reports, at }) => reports.map((report) => ({ ...report, at })));
     await committer.write(async ({ lastOid }) => {
-      const newOid = oidGenerator(random, maxOid(lastOid, (await fleet.head()).lastOid));
+      const newOid = oidGenerator(random, maxOid(lastOid, (await fleet.root()).lastOid));
       const documents = rows.map(({ report, at, body }) => reportDocument(newOid(at), at, report, body));
       const last = documents.at(-1);
       return {
@@ -114,7 +114,7 @@ export class Reports {
   }
 }
 
-/** Leaves out everything from the first report of ours above the head's last id on: its list is not complete yet. */
+/** Leaves out everything from the first report of ours above the root's last id on: its list is not complete yet. */
 function beforeIncomplete(rows: FoundReport[], lastOid: string | null): FoundReport[] {
   const end = rows.findIndex(({ isOurs, oid }) => isOurs && oid > (lastOid ?? ''));
   return end === -1 ? rows : rows.slice(0, end);

@@ -1,7 +1,7 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import { refuseOtherSchema } from '../schema-version.ts';
-import type { FleetHead, LeaseDocument, ReportsHead } from './documents.ts';
+import type { FleetRoot, LeaseDocument, ReportsRoot } from './documents.ts';
 import { isDuplicateKey, isIndexConflict } from './errors.ts';
 
 /** The names of the collections. Nebula's Kafka reporter fills that of the reports, too. */
@@ -43,19 +43,19 @@ export interface SchemaDocument {
   version: number;
   /** The fleet that is being copied into this database, which no manager can use until the copy is finished. */
   copying?: string;
-  /** The head of the store that is copied, as JSON. */
+  /** The state of the store that is copied, as JSON. */
   copyingFrom?: string;
 }
 
 /**
- * Creates what is missing: indexes, the two heads, the lease, the version of the schema. Several managers can do so at
+ * Creates what is missing: indexes, the two roots, the lease, the version of the schema. Several managers can do so at
  * the same time: each step does nothing if it is already done. Changes nothing if `refuseUnusable` rejects.
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
   await refuseUnusable(db);
   await createIndexes(db);
-  await createOnce(db, newFleetHead(Buffer.from(random(FLEET_BYTES)).toString('hex')));
-  await createOnce(db, newReportsHead());
+  await createOnce(db, newFleetRoot(Buffer.from(random(FLEET_BYTES)).toString('hex')));
+  await createOnce(db, newReportsRoot());
   await createOnce(db, newLease());
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
   await refuseUnusable(db);
@@ -104,8 +104,8 @@ async function createOnce(db: Db, document: { _id: string; version: number }): P
 
 const NEW_HEAD = { version: 0, writer: '', recent: [], isSettled: true, changes: [] };
 
-/** Returns the head of an empty store; `fleet` is the identity of its fleet. */
-export function newFleetHead(fleet: string): FleetHead {
+/** Returns the root of an empty store; `fleet` is the identity of its fleet. */
+export function newFleetRoot(fleet: string): FleetRoot {
   return {
     ...NEW_HEAD,
     _id: 'fleet',
@@ -123,7 +123,7 @@ export function newFleetHead(fleet: string): FleetHead {
   };
 }
 
-export function newReportsHead(): ReportsHead {
+export function newReportsRoot(): ReportsRoot {
   return { ...NEW_HEAD, _id: 'reports', lastOid: null };
 }
 

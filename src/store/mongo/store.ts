@@ -26,7 +26,7 @@ import type {
   StoreState,
 } from '../store.ts';
 import { Committer, type Draft, requireVersion } from './committer.ts';
-import type { Documents, FleetHead, ObjectDocument, ReportsHead } from './documents.ts';
+import type { Documents, FleetRoot, ObjectDocument, ReportsRoot } from './documents.ts';
 import { FleetReads } from './fleet-reads.ts';
 import { Reports } from './reports.ts';
 import { WorkingSet } from './working-set.ts';
@@ -40,7 +40,7 @@ export interface DocumentStoreOptions {
   random(size: number): Uint8Array;
   /** Waits, longer with each attempt. */
   pause(attempt: number): Promise<void>;
-  /** How many characters of changes a head carries itself; more are staged. */
+  /** How many characters of changes a root carries itself; more are staged. */
   inlineLimit: number;
   /** The most bytes of all reports together; the oldest are deleted for new ones. Without a limit by default. */
   maxReportBytes?: number;
@@ -49,13 +49,13 @@ export interface DocumentStoreOptions {
 const WRITER_BYTES = 12;
 
 /**
- * The store that several managers can share (docs/decisions/0007-one-head.md). It caches nothing, so every call sees
+ * The store that several managers can share (docs/decisions/0007-one-root-document.md). It caches nothing, so every call sees
  * the writes of other managers.
  */
 export class DocumentStore implements Store {
   readonly #options: DocumentStoreOptions;
   readonly #documents: Documents;
-  readonly #fleet: Committer<FleetHead>;
+  readonly #fleet: Committer<FleetRoot>;
   readonly #reads: FleetReads;
   readonly #reports: Reports;
   #isClosed = false;
@@ -65,9 +65,9 @@ export class DocumentStore implements Store {
     const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
     this.#options = options;
     this.#documents = documents;
-    this.#fleet = new Committer<FleetHead>(documents, 'fleet', { ...options, newWriter });
+    this.#fleet = new Committer<FleetRoot>(documents, 'fleet', { ...options, newWriter });
     this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
-    const committer = new Committer<ReportsHead>(documents, 'reports', { ...options, newWriter });
+    const committer = new Committer<ReportsRoot>(documents, 'reports', { ...options, newWriter });
     this.#reports = new Reports({ documents, committer, fleet: this.#fleet, random, maxBytes });
   }
 
@@ -96,7 +96,7 @@ export class DocumentStore implements Store {
   /** Checks the sequence first: an overtaken pass need not read its objects, which can be the whole fleet. */
   apply(batch: ApplyBatch): Promise<AssignedId[]> {
     const keys = [...batch.steps, ...batch.origins].map(({ kind, name }) => keyOf(kind, name));
-    const check = (head: FleetHead): void => requireSequence(head, batch.sequence);
+    const check = (root: FleetRoot): void => requireSequence(root, batch.sequence);
     return this.#write(keys, (work) => applyBatch(work, batch), check);
   }
 
@@ -186,19 +186,19 @@ export class DocumentStore implements Store {
 
   /**
    * Loads the objects that the rules can touch, runs the rules on them, and writes the changes. `check` throws if the
-   * head alone shows that the write must be refused.
+   * root alone shows that the write must be refused.
    */
   #write<T>(
     touched: readonly string[] | 'groups',
     rules: (work: WorkingSet) => T | Promise<T>,
-    check: (head: FleetHead) => void = () => undefined,
+    check: (root: FleetRoot) => void = () => undefined,
   ): Promise<T> {
     const { defaults, random } = this.#options;
-    const write = async (head: FleetHead): Promise<Draft<FleetHead, T>> => {
-      check(head);
+    const write = async (root: FleetRoot): Promise<Draft<FleetRoot, T>> => {
+      check(root);
       const documents = await this.#load(touched);
-      requireVersion(head, documents);
-      const work = new WorkingSet({ head, documents, newOid: oidGenerator(random, head.lastOid), defaults });
+      requireVersion(root, documents);
+      const work = new WorkingSet({ root, documents, newOid: oidGenerator(random, root.lastOid), defaults });
       const result = await rules(work);
       const { fields } = work.state;
       const changes = work.changes();

@@ -13,12 +13,12 @@ import type {
   Work,
 } from '../rules/work.ts';
 import type { CounterKind, NewOperation } from '../store.ts';
-import type { Change, FleetHead, ObjectDocument, OperationDocument } from './documents.ts';
-import { HeadWork } from './head-work.ts';
+import type { Change, FleetRoot, ObjectDocument, OperationDocument } from './documents.ts';
+import { RootWork } from './root-work.ts';
 
 /** What a working set starts from. */
 export interface WorkingSetOptions {
-  head: FleetHead;
+  root: FleetRoot;
   /** Every document that the work can touch; a document that is not among them does not exist. */
   documents: readonly ObjectDocument[];
   newOid: NewOid;
@@ -27,7 +27,7 @@ export interface WorkingSetOptions {
 
 /** Documents in memory on which the rules work. Collects the changes of one write. */
 export class WorkingSet implements Work {
-  readonly state: HeadWork;
+  readonly state: RootWork;
   readonly objects: ObjectWork;
   readonly counters: CounterWork;
   readonly operations: OperationWork;
@@ -38,10 +38,10 @@ export class WorkingSet implements Work {
   readonly #touched = new Set<string>();
   readonly #entries: OperationDocument[] = [];
 
-  constructor({ head, documents, newOid, defaults }: WorkingSetOptions) {
-    this.#version = head.version + 1;
+  constructor({ root, documents, newOid, defaults }: WorkingSetOptions) {
+    this.#version = root.version + 1;
     this.#documents = new Map(documents.map((document) => [document._id, document]));
-    this.state = new HeadWork(head);
+    this.state = new RootWork(root);
     this.newOid = newOid;
     this.defaults = defaults;
     this.objects = this.#objectWork();

@@ -5,9 +5,9 @@ import { syncFolder } from '../../disk/sync.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { Report } from '../../protocol/report.ts';
 import type {
-  ContentsHead,
   ContentsObject,
   ContentsReport,
+  ContentsState,
   ContentsTarget,
   Reached,
   ReachedParts,
@@ -21,7 +21,7 @@ import { Reports } from './reports.ts';
 import { SUM_REPORT_BYTES } from './schema.ts';
 import { inTransaction } from './transaction.ts';
 
-/** Deletes all rows, and the head that they were copied from. */
+/** Deletes all rows, and the state that they were copied from. */
 const CLEAR = `
   DELETE FROM objects; DELETE FROM counters; DELETE FROM operations; DELETE FROM reports; DELETE FROM copied_from;`;
 
@@ -48,22 +48,22 @@ export class SqliteTarget implements ContentsTarget {
     this.#path = path;
   }
 
-  async begin(head: ContentsHead): Promise<void> {
+  async begin(state: ContentsState): Promise<void> {
     requireFree(this.#path);
     const unfinished = `${this.#path}.copy`;
     createFile(unfinished);
     const db = openCopyTarget(unfinished);
     closeOnFailure(db, () => {
       checkUnfinished(db);
-      migrate(db, MIGRATIONS, head.fleet);
+      migrate(db, MIGRATIONS, state.fleet);
     });
     this.#open = { db, contents: new SqliteContents(db), inserts: prepareInserts(db) };
-    if ((await this.head()).fleet !== head.fleet)
+    if ((await this.state()).fleet !== state.fleet)
       throw new HoldfastError(
         'invalid',
         'the target contains an unfinished copy of another store; delete it first',
       );
-    const source = JSON.stringify(head);
+    const source = JSON.stringify(state);
     if (copiedFrom(db) === source) return;
     await this.clear();
     prepare(db, 'INSERT INTO copied_from VALUES (?)').run(source);
@@ -83,8 +83,8 @@ export class SqliteTarget implements ContentsTarget {
     inTransaction(db, () => db.exec(CLEAR));
   }
 
-  head(): Promise<ContentsHead> {
-    return this.#begun.contents.head();
+  state(): Promise<ContentsState> {
+    return this.#begun.contents.state();
   }
 
   objects(after: string | null, limit: number): Promise<ContentsObject[]> {
@@ -111,20 +111,20 @@ export class SqliteTarget implements ContentsTarget {
     this.#insert(rows, this.#begun.inserts.report);
   }
 
-  async finish(head: ContentsHead): Promise<void> {
+  async finish(state: ContentsState): Promise<void> {
     const { db } = this.#begun;
-    const { attempted, applied } = head;
+    const { attempted, applied } = state;
     const newest = prepare<{ oid: string | null }>(db, 'SELECT max(oid) AS oid FROM reports').get();
-    const lastOid = maxOid(head.lastOid, newest?.oid ?? null);
+    const lastOid = maxOid(state.lastOid, newest?.oid ?? null);
     prepare(
       db,
       `UPDATE state SET sequence = ?, claimed = ?, attempted_revision = ?, attempted_at = ?, applied_revision = ?,
        applied_at = ?, rules = ?, default_floor = ?, id_sequence = ?, last_oid = ?, seeded_from = ?`,
     ).run(
-      ...[head.sequence, head.claimed, attempted?.revision ?? null, attempted?.at ?? null],
-      ...[applied?.revision ?? null, applied?.at ?? null, head.rules],
-      ...[head.defaultFloor, head.idSequence, lastOid],
-      head.seededFrom === null ? null : JSON.stringify(head.seededFrom),
+      ...[state.sequence, state.claimed, attempted?.revision ?? null, attempted?.at ?? null],
+      ...[applied?.revision ?? null, applied?.at ?? null, state.rules],
+      ...[state.defaultFloor, state.idSequence, lastOid],
+      state.seededFrom === null ? null : JSON.stringify(state.seededFrom),
     );
     db.exec(`${SUM_REPORT_BYTES} DROP TABLE copied_from`);
     this.#open = null;
@@ -191,7 +191,7 @@ function prepareObjectInsert(db: Database): Inserts['object'] {
 }
 
 /**
- * Returns the head of the source, as JSON; null if no copy has begun. The table is dropped when the copy is finished.
+ * Returns the state of the source, as JSON; null if no copy has begun. The table is dropped when the copy is finished.
  */
 function copiedFrom(db: Database): string | null {
   db.exec('CREATE TABLE IF NOT EXISTS copied_from (head TEXT NOT NULL) STRICT');

@@ -1,6 +1,12 @@
 import { HoldfastError } from '../../errors.ts';
 import { type Kind, keyOf, type ObjectKey, parseKey } from '../../protocol/name.ts';
-import type { Contents, ContentsCounter, ContentsHead, ContentsObject, ContentsReport } from '../contents.ts';
+import type {
+  Contents,
+  ContentsCounter,
+  ContentsObject,
+  ContentsReport,
+  ContentsState,
+} from '../contents.ts';
 import { type OperationRow, operationEntry } from '../operation-page.ts';
 import type { CounterKind, OperationEntry } from '../store.ts';
 import { closeOnFailure, type Database, openReader, prepare } from './connection.ts';
@@ -72,8 +78,8 @@ export class SqliteContents implements Contents {
     this.#db = db;
   }
 
-  async head(): Promise<ContentsHead> {
-    return new StateReads(this.#db).contentsHead();
+  async state(): Promise<ContentsState> {
+    return new StateReads(this.#db).contentsState();
   }
 
   async objects(after: string | null, limit: number): Promise<ContentsObject[]> {

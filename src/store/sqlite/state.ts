@@ -1,5 +1,5 @@
 import { HoldfastError } from '../../errors.ts';
-import type { ContentsHead } from '../contents.ts';
+import type { ContentsState } from '../contents.ts';
 import type { HistoryPoint, StoreState } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
@@ -32,7 +32,7 @@ export class StateReads {
   }
 
   /** Returns all of the state, for a copy. */
-  contentsHead(): ContentsHead {
+  contentsState(): ContentsState {
     const row = this.row();
     const { claimed, default_floor: defaultFloor, last_oid: lastOid } = row;
     return { ...progressOf(row), claimed, defaultFloor, lastOid };

@@ -53,7 +53,7 @@ describe('changedObjects of a store in MongoDB', () => {
     expect((await calmStore(new ModelDatabase()).state()).mark).toBeNull();
   });
 
-  it('returns null for a mark that the head no longer remembers, after 64 writes', async () => {
+  it('returns null for a mark that the root no longer remembers, after 64 writes', async () => {
     const since = await mark();
     for (let write = 0; write < 63; write += 1) await store.markAttempted('r', AT);
     expect(await changedSince(since)).toEqual([[], []]);
@@ -79,11 +79,11 @@ it('a write that a restored backup has not settled yet is settled and kept', asy
   const before = structuredClone(database.primary);
   await pass(store, [appStep('web', app('v2'))], 'r2');
   const after = structuredClone(database.primary);
-  const head = after.heads.get('fleet');
+  const root = after.roots.get('fleet');
   const changes = [...after.objects]
     .filter(([id, document]) => document.version !== before.objects.get(id)?.version)
     .map(([, document]) => ({ in: 'objects' as const, document }));
-  if (head !== undefined) before.heads.set('fleet', { ...head, isSettled: false, changes });
+  if (root !== undefined) before.roots.set('fleet', { ...root, isSettled: false, changes });
   for (let write = 0; write < 3; write += 1) await store.restartApp('db', CONTEXT);
 
   database.restore(before);

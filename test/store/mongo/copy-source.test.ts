@@ -23,14 +23,14 @@ describe.skipIf(SERVER.isMissing)('a database that store copy reads', SERVER.lim
   });
 
   it.each(['fleet', 'reports'])('is refused while a write is unfinished: %s', async (_id) => {
-    expect((await source.head()).sequence).toBe(0);
+    expect((await source.state()).sequence).toBe(0);
     await withClient((client) =>
       client
         .db(opened.database)
         .collection<{ _id: string }>('state')
         .updateOne({ _id }, { $set: { isSettled: false } }),
     );
-    await expect(source.head()).rejects.toMatchObject({
+    await expect(source.state()).rejects.toMatchObject({
       kind: 'conflict',
       message: expect.stringContaining('a write is unfinished'),
     });
@@ -43,7 +43,7 @@ describe.skipIf(SERVER.isMissing)('a database that store copy reads', SERVER.lim
   });
 
   it('gives the highest _id, which can be that of an object or of a report', async () => {
-    const lastId = async () => (await source.head()).lastOid;
+    const lastId = async () => (await source.state()).lastOid;
     await opened.store.insertReports([REPORT], AT - 60_000);
     expect(await lastId()).toBe((await source.reports(null, 10)).at(-1)?.oid);
     await pass(opened.store, [appStep('web', app('v1'))]);

@@ -16,7 +16,7 @@ const IN_ORDER = { schedule: (task: Promise<unknown>) => task } as unknown as Sc
 interface OpenOptions {
   /** Commands to use instead of those of the database. */
   replace?: (documents: Documents) => Partial<Documents>;
-  /** Characters of changes that a head carries itself. */
+  /** Characters of changes that a root carries itself. */
   inlineLimit?: number;
   /** Runs whenever the store waits before it tries again. */
   onPause?: () => void;
@@ -143,7 +143,7 @@ describe('an election whose new primary does not show the last changes yet', () 
     expect(pauses).toBe(3);
     elect();
     pauses = 3;
-    // After about forty reads an older head counts as that of a restored backup.
+    // After about forty reads an older root counts as that of a restored backup.
     expect((await waiting.state()).mark).not.toBe(now.mark);
     expect(pauses).toBeGreaterThan(10);
     const settled = pauses;
@@ -184,8 +184,8 @@ describe('an election whose new primary does not show the last changes yet', () 
     const store: Store = open(database, {
       onPause: () => database.replicate(),
       replace: (documents) => ({
-        swapHead: async (...swap) => {
-          const isSwapped = await documents.swapHead(...swap);
+        swapRoot: async (...swap) => {
+          const isSwapped = await documents.swapRoot(...swap);
           own = structuredClone(database.majority);
           await other.restartApp('web', CONTEXT);
           seen = await store.state();
@@ -204,8 +204,8 @@ describe('an election whose new primary does not show the last changes yet', () 
       replace: (documents) => {
         let isFirst = true;
         return {
-          swapHead: async (...swap) => {
-            const isSwapped = await documents.swapHead(...swap);
+          swapRoot: async (...swap) => {
+            const isSwapped = await documents.swapRoot(...swap);
             if (!isFirst) return isSwapped;
             isFirst = false;
             elect();
@@ -227,8 +227,8 @@ describe('an election whose new primary does not show the last changes yet', () 
     let late: Promise<unknown> | null = null;
     const store = open(database, {
       replace: (documents) => ({
-        settleHead: async (...settle) => {
-          await documents.settleHead(...settle);
+        settleRoot: async (...settle) => {
+          await documents.settleRoot(...settle);
           if (late !== null) return;
           database.elect(before);
           late = store.app('web');

@@ -18,7 +18,7 @@ interface Run {
   fates: Fate[];
   /** The number of commands after which the first manager is dead: all later ones fail. */
   death: number;
-  /** Characters of changes that a head carries itself: all of them, or none. */
+  /** Characters of changes that a root carries itself: all of them, or none. */
   inlineLimit: number;
 }
 

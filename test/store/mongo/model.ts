@@ -7,16 +7,16 @@ import type {
   Change,
   Documents,
   FoundReports,
-  Head,
-  HeadId,
   LeaseDocument,
   ObjectDocument,
   ObjectScan,
   OperationDocument,
   ReportsSize,
+  Root,
+  RootId,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
-import { newFleetHead, newLease, newReportsHead } from '../../../src/store/mongo/schema.ts';
+import { newFleetRoot, newLease, newReportsRoot } from '../../../src/store/mongo/schema.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 
@@ -31,15 +31,15 @@ const LATE = 12;
 
 /** Mistakes that a test can plant: each removes one thing that the safety of the store depends on. */
 export type Mistake =
-  /** Replaces a head of any version. */
+  /** Replaces a root of any version. */
   | 'unguarded swap'
   /** Writes an object over a newer one. */
   | 'unguarded put'
-  /** Marks a head of any version as settled. */
+  /** Marks a root of any version as settled. */
   | 'unguarded settle'
   /** Replaces a lease of any version. */
   | 'unguarded lease'
-  /** Reads a head without its recent writers. */
+  /** Reads a root without its recent writers. */
   | 'forgotten writers'
   /** A pass reads the branch before the sequence. */
   | 'head before sequence'
@@ -47,7 +47,7 @@ export type Mistake =
   | 'mark after changes';
 
 interface Contents {
-  heads: Map<string, Head>;
+  roots: Map<string, Root>;
   objects: Map<string, ObjectDocument>;
   operations: Map<number, OperationDocument>;
   staged: Map<string, StagedChange>;
@@ -60,9 +60,9 @@ interface Contents {
  */
 export class ModelDatabase {
   #primary: Contents = {
-    heads: new Map<string, Head>([
-      ['fleet', newFleetHead('f')],
-      ['reports', newReportsHead()],
+    roots: new Map<string, Root>([
+      ['fleet', newFleetRoot('f')],
+      ['reports', newReportsRoot()],
     ]),
     objects: new Map(),
     operations: new Map(),
@@ -124,29 +124,29 @@ export class ModelDocuments implements Documents {
 
   async close(): Promise<void> {}
 
-  readHead<H extends Head>(id: HeadId): Promise<H | null> {
-    return this.#read(({ heads }) => {
-      const head = structuredClone(heads.get(id) ?? null) as H | null;
-      if (head !== null && this.#isMistaken('forgotten writers')) head.recent = [];
-      return head;
+  readRoot<R extends Root>(id: RootId): Promise<R | null> {
+    return this.#read(({ roots }) => {
+      const root = structuredClone(roots.get(id) ?? null) as R | null;
+      if (root !== null && this.#isMistaken('forgotten writers')) root.recent = [];
+      return root;
     });
   }
 
-  swapHead<H extends Head>(version: number, next: H): Promise<boolean> {
-    return this.#write(({ heads }) => {
-      const isThere = heads.get(next._id)?.version === version;
+  swapRoot<R extends Root>(version: number, next: R): Promise<boolean> {
+    return this.#write(({ roots }) => {
+      const isThere = roots.get(next._id)?.version === version;
       if (!isThere && !this.#isMistaken('unguarded swap')) return false;
-      heads.set(next._id, structuredClone(next));
+      roots.set(next._id, structuredClone(next));
       return true;
     });
   }
 
-  settleHead(id: HeadId, version: number): Promise<void> {
-    return this.#write(({ heads }) => {
-      const head = heads.get(id);
-      if (head === undefined) return;
-      if (head.version !== version && !this.#isMistaken('unguarded settle')) return;
-      heads.set(id, { ...head, isSettled: true, changes: [] });
+  settleRoot(id: RootId, version: number): Promise<void> {
+    return this.#write(({ roots }) => {
+      const root = roots.get(id);
+      if (root === undefined) return;
+      if (root.version !== version && !this.#isMistaken('unguarded settle')) return;
+      roots.set(id, { ...root, isSettled: true, changes: [] });
     });
   }
 
@@ -174,9 +174,9 @@ export class ModelDocuments implements Documents {
     );
   }
 
-  async dropStaged(head: HeadId, version: number): Promise<void> {
+  async dropStaged(root: RootId, version: number): Promise<void> {
     for (const { _id } of [...this.#options.database.primary.staged.values()].filter(
-      (one) => one.head === head && one.version <= version,
+      (one) => one.head === root && one.version <= version,
     ))
       await this.#write(({ staged }) => void staged.delete(_id));
   }

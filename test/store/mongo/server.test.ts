@@ -28,7 +28,7 @@ interface Row {
 
 let opened: OpenedDatabase;
 
-/** Runs `work` on a collection of the database, past the store; by default on the one of the heads. */
+/** Runs `work` on a collection of the database, past the store; by default on the one of the roots. */
 function withCollection<T>(work: (collection: Collection<Row>) => Promise<T>, name = 'state'): Promise<T> {
   return withClient((client) => work(client.db(opened.database).collection<Row>(name)));
 }
@@ -94,8 +94,8 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
     );
   });
 
-  describe('a write of a manager that was killed after it replaced the head', () => {
-    /** Applies a pass, and restores the moment after its swap: the head has its changes, and the documents have not. */
+  describe('a write of a manager that was killed after it replaced the root', () => {
+    /** Applies a pass, and restores the moment after its swap: the root has its changes, and the documents have not. */
     async function passKilledAfterSwap(): Promise<void> {
       const objects = await withCollection((collection) => collection.find().toArray(), 'objects');
       await pass(opened.store, [appStep('web', app('v2')), groupStep('edge', group('web'))], 'r2');

@@ -16,10 +16,10 @@ async function interruptedWrite({ isExecuted, others }: { isExecuted: boolean; o
   const breaking = (documents: Documents): Documents =>
     new Proxy(documents, {
       get: (target, method) => {
-        if (method !== 'swapHead' || isBroken) return Reflect.get(target, method, target).bind(target);
-        return async (...call: Parameters<Documents['swapHead']>) => {
+        if (method !== 'swapRoot' || isBroken) return Reflect.get(target, method, target).bind(target);
+        return async (...call: Parameters<Documents['swapRoot']>) => {
           isBroken = true;
-          if (isExecuted) await target.swapHead(...call);
+          if (isExecuted) await target.swapRoot(...call);
           for (let at = 1; at <= others; at += 1) await other.logOperation({ ...ENTRY, at });
           throw new HoldfastError('unavailable', 'the connection broke');
         };
@@ -36,11 +36,11 @@ async function interruptedWrite({ isExecuted, others }: { isExecuted: boolean; o
   return { happened: entries.filter(({ at }) => at === 0).length, error };
 }
 
-// A head remembers the writers of its last 64 versions.
+// A root remembers the writers of its last 64 versions.
 describe('a write whose connection breaks', () => {
   it.each([
     [
-      'succeeds if it was executed, and its head is still remembered after 63 other writes',
+      'succeeds if it was executed, and its root is still remembered after 63 other writes',
       { isExecuted: true, others: 63 },
       { happened: 1, error: null },
     ],
@@ -66,7 +66,7 @@ describe('a write whose connection breaks', () => {
 });
 
 /** Makes the first call of this method fail, for `calmStore`. */
-function failingOnce(method: 'swapHead' | 'put', error: Error) {
+function failingOnce(method: 'swapRoot' | 'put', error: Error) {
   let hasFailed = false;
   return (documents: Documents): Documents =>
     new Proxy(documents, {
@@ -80,12 +80,12 @@ function failingOnce(method: 'swapHead' | 'put', error: Error) {
 
 it('a write is not repeated after an error other than a broken connection', async () => {
   const database = new ModelDatabase();
-  const store = calmStore(database, failingOnce('swapHead', new TypeError('a bug')));
+  const store = calmStore(database, failingOnce('swapRoot', new TypeError('a bug')));
   await expect(store.logOperation({ ...ENTRY, at: 0 })).rejects.toThrow('a bug');
   expect(await calmStore(database).operations(null, 10)).toEqual([]);
 });
 
-it('a write succeeds once its head is replaced, even if its changes cannot be copied yet', async () => {
+it('a write succeeds once its root is replaced, even if its changes cannot be copied yet', async () => {
   const database = new ModelDatabase();
   const store = calmStore(
     database,
@@ -101,7 +101,7 @@ it('a large write deletes its staged changes once they are settled', async () =>
   const counting = (documents: Documents): Documents =>
     new Proxy(documents, {
       get: (target, key) => {
-        if (key === 'swapHead') staged = database.primary.staged.size;
+        if (key === 'swapRoot') staged = database.primary.staged.size;
         return Reflect.get(target, key, target).bind(target);
       },
     });

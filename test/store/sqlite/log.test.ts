@@ -21,7 +21,7 @@ interface Moment {
 
 async function contentsOf(path: string): Promise<unknown> {
   const contents = sqliteContents(path);
-  const parts = [contents.head(), contents.objects(null, 1000), contents.operations(null, 1000)];
+  const parts = [contents.state(), contents.objects(null, 1000), contents.operations(null, 1000)];
   return Promise.all([...parts, contents.reports(null, 1000)]).finally(() => contents.close());
 }
 

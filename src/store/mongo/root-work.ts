@@ -1,18 +1,18 @@
 import type { StateWork } from '../rules/work.ts';
 import type { HistoryPoint } from '../store.ts';
-import type { FleetHead } from './documents.ts';
+import type { FleetRoot } from './documents.ts';
 
-/** Collects the fields of the head that a write changes. */
-export class HeadWork implements StateWork {
-  readonly #head: FleetHead;
-  #fields: Partial<FleetHead> = {};
+/** Collects the fields of the root that a write changes. */
+export class RootWork implements StateWork {
+  readonly #root: FleetRoot;
+  #fields: Partial<FleetRoot> = {};
 
-  constructor(head: FleetHead) {
-    this.#head = head;
+  constructor(root: FleetRoot) {
+    this.#root = root;
   }
 
   /** The fields that were set. */
-  get fields(): Partial<FleetHead> {
+  get fields(): Partial<FleetRoot> {
     return this.#fields;
   }
 
@@ -63,11 +63,11 @@ export class HeadWork implements StateWork {
     this.#set({ allChanged: changed });
   }
 
-  #current(): FleetHead {
-    return { ...this.#head, ...this.#fields };
+  #current(): FleetRoot {
+    return { ...this.#root, ...this.#fields };
   }
 
-  #set(fields: Partial<FleetHead>): void {
+  #set(fields: Partial<FleetRoot>): void {
     this.#fields = { ...this.#fields, ...fields };
   }
 }

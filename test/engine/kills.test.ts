@@ -153,6 +153,24 @@ describe('a worker on a real engine', () => {
     expect(worker.process.output()).not.toContain('is taken back');
   });
 
+  it('makes a container anew whose start a crash of the engine cut short', async () => {
+    const { real, registry } = suite();
+    const fleet = await startFleet();
+    await fleet.apply(apps('v1'));
+    const worker = await startWorker({ socket: real.socket, manager: fleet.manager.address });
+    await worker.until(both(registry.reference('v1')));
+    const { 'web-1': broken = '', 'api-1': whole } = await runningIds(real);
+    await real.kill();
+    await real.forgetStart(broken);
+    await real.start();
+    await expect.poll(async () => Object.keys(await runningIds(real)).sort()).toEqual(['api-1', 'web-1']);
+    const { 'web-1': anew, ...others } = await runningIds(real);
+    expect(anew).not.toBe(broken);
+    expect(others).toEqual({ 'api-1': whole });
+    expect(await ask(28080)).toBe('v1');
+    expect(worker.process.output()).toContain('already in use');
+  });
+
   it('runs what it ran last after a loss of power, without a network', async () => {
     const { real, registry } = suite();
     const fleet = await startFleet();

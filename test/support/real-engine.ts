@@ -19,6 +19,11 @@ export interface RealEngine {
   powerOff(): Promise<void>;
   /** Starts it again, and waits until it answers. */
   start(): Promise<void>;
+  /**
+   * While it is killed: lets it forget that it has started a container, as a dockerd does that is killed between the start
+   * and the note of it. Its containerd keeps the container's task.
+   */
+  forgetStart(id: string): Promise<void>;
   /** Fills its disk, but for some bytes. */
   fillDisk(leave?: number): void;
   freeDisk(): void;
@@ -118,6 +123,13 @@ class Dockerd implements RealEngine {
     this.freeDisk();
     await this.powerOff();
     execFileSync('umount', ['--lazy', join(this.#folder, 'data')]);
+  }
+
+  async forgetStart(id: string): Promise<void> {
+    const file = join(this.#folder, 'data', 'containers', id, 'config.v2.json');
+    const config = JSON.parse(await readFile(file, 'utf8'));
+    Object.assign(config.State, { Running: false, Pid: 0 });
+    await writeFile(file, JSON.stringify(config));
   }
 
   fillDisk(leave = 0): void {

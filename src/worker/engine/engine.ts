@@ -162,6 +162,8 @@ export type EngineErrorCode =
   /** The registry wants other credentials. */
   | 'unauthorized'
   | 'no-space'
+  /** The engine keeps remains of a start that its crash cut short: this container cannot be started any more. */
+  | 'stuck'
   /** The caller aborted the call. */
   | 'aborted'
   /** Anything else that the engine refuses; the text says what. */

@@ -16,6 +16,8 @@ const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp
   { code: 'network-missing', text: /network \S+ not found|unable to find network|network \S+ is ambiguous/i },
   { code: 'port-taken', text: /port is already allocated|address already in use/i },
   { code: 'name-taken', text: /container name .* (is )?already in use/i },
+  // What containerd says when it has a task, or a container, that dockerd does not know of. Docker 20.10 stays like that.
+  { code: 'stuck', text: /\btask \S+ already exists|^id already in use/i },
   { code: 'absent', status: 404 },
 ];
 

@@ -11,8 +11,10 @@ export async function execute(engine: Engine, step: Step, signal: AbortSignal): 
     const imageId = await act(engine, step, signal);
     return imageId === null ? { ok: true, step } : { ok: true, step, imageId };
   } catch (error) {
-    const isOutage = error instanceof EngineError && error.code === 'unavailable';
-    return { ok: false, step, code: codeOf(error, step), text: messageOf(error), isOutage };
+    const engineCode = error instanceof EngineError ? error.code : null;
+    const isOutage = engineCode === 'unavailable';
+    const isStuck = engineCode === 'stuck';
+    return { ok: false, step, code: codeOf(error, step), text: messageOf(error), isOutage, isStuck };
   }
 }
 
@@ -56,6 +58,7 @@ async function create(engine: Engine, step: Extract<Step, { do: 'create' }>): Pr
 const CODES: Readonly<Record<EngineErrorCode, TroubleCode | null>> = {
   unavailable: 'engine-unavailable',
   timeout: 'engine-unavailable',
+  stuck: 'engine-unavailable',
   absent: null,
   'name-taken': 'name-taken',
   'port-taken': 'port-conflict',

@@ -199,6 +199,8 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
         sightings[current.id]?.isRevived !== true &&
         !isLeftAlone(current, ended)),
   );
+  const dead = currents.filter(({ state }) => state === 'dead');
+  draft.steps.push(...dead.map((container) => discardStep(container, draft)));
   if (created.length > 0 && draft.isDue(name, 'start', version.id))
     for (const { id: container, name: its } of created)
       draft.steps.push({ do: 'start', app: name, id: version.id, container, name: its });
@@ -208,14 +210,14 @@ function startFresh(view: AppView, currents: readonly Container[], version: Vers
   const problem =
     paused.length > 0
       ? heal(name, paused, version, draft)
-      : created.length > 0
+      : created.length + dead.length > 0
         ? problemOf(draft, name, 'start', version.id)
         : null;
   if (problem !== null) {
     draft.setPhase(name, 'failing', problem);
     return;
   }
-  const isSwapping = pendingSlots(view, version).length > 0 || created.length > 0;
+  const isSwapping = pendingSlots(view, version).length > 0 || created.length + dead.length > 0;
   draft.setPhase(name, isSwapping && !isRolling(view, version) ? 'updating' : 'checking');
 }
 

@@ -3,6 +3,7 @@ import type { Draft } from './draft.ts';
 import { hasEndedWell, isLeftAlone } from './endings.ts';
 import type { Container, Obstacle, Step } from './model.ts';
 import { FORGIVEN_AFTER } from './session.ts';
+import { discardStep } from './steps.ts';
 
 /** What is known of containers that nobody remembers. */
 const UNKNOWN = { id: 0, record: null };
@@ -29,14 +30,16 @@ export function heal(
   const curable = sick.filter(({ container }) => !isLeftAlone(container, ended));
   if (curable.length === 0)
     return { ...any.problem, text: `${any.problem.text}; restart: ${record?.restart}` };
+  const dead = curable.filter(({ container }) => container.state === 'dead' && record !== null);
+  draft.steps.push(...dead.map(({ container }) => discardStep(container, draft)));
+  const others = curable.filter((one) => !dead.includes(one));
   // One that was made anew only has to be started. If that counted, the next mishap would have to wait.
-  const fallen = curable.find(({ container }) => container.state !== 'created');
+  const fallen = others.find(({ container }) => container.state !== 'created');
   if (draft.isDue(app, 'heal', id)) {
-    const steps = curable.flatMap(({ container }) => remedyFor(container, id, draft) ?? []);
-    draft.steps.push(...steps);
+    draft.steps.push(...others.flatMap(({ container }) => remedyFor(container, id, draft) ?? []));
     if (fallen !== undefined) draft.note(app, 'heal', { ...fallen.problem, id });
   }
-  return draft.trouble(app, 'heal') ?? fallen?.problem ?? null;
+  return draft.trouble(app, 'heal') ?? fallen?.problem ?? dead[0]?.problem ?? null;
 }
 
 function problemWith({ name, state, health, exitCode }: Container): Obstacle | null {
@@ -50,14 +53,14 @@ function problemWith({ name, state, health, exitCode }: Container): Obstacle | n
   return { code: 'crashed', text: `${name} had stopped${how}` };
 }
 
-/** A container that the engine restarts by itself is left to it. */
+/** A container that the engine restarts by itself is left to it, and one that nobody could make anew is kept. */
 function remedyFor(
   { id: container, app, name, state, stopTimeout }: Container,
   id: number,
   draft: Draft,
 ): Step | null {
-  if (state === 'created' || state === 'exited') return { do: 'start', app, id, container, name };
-  if (state === 'dead') return { do: 'remove', app, container, name };
+  if (state === 'created' || state === 'exited' || state === 'dead')
+    return { do: 'start', app, id, container, name };
   if (state === 'restarting' || !draft.world.disk.hasRoomToSwap) return null;
   return { do: 'restart', app, container, name, grace: stopTimeout ?? draft.world.rules.stopTimeout };
 }

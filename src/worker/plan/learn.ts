@@ -1,14 +1,17 @@
 import type { TroubleCode } from '../../protocol/report.ts';
 import type { Memory } from './memory.ts';
 import type { Actual, Step } from './model.ts';
-import { type Lane, type Moment, type Session, withoutTrouble, withTrouble } from './session.ts';
+import { type Lane, type Moment, type Session, without, withoutTrouble, withTrouble } from './session.ts';
 import { NO_MEMORY } from './view.ts';
 
 /** How a step ended. */
 export type StepResult =
   | { ok: true; step: Step; imageId?: string }
-  /** `isOutage`: the engine went away, which is nobody's fault. */
-  | { ok: false; step: Step; code: TroubleCode; text: string; isOutage?: boolean };
+  /**
+   * `isOutage`: the engine went away, which is nobody's fault. `isStuck`: because of an earlier outage, the container cannot
+   * be started any more.
+   */
+  | { ok: false; step: Step; code: TroubleCode; text: string; isOutage?: boolean; isStuck?: boolean };
 
 /** What the worker knows. */
 export interface Knowledge {
@@ -100,10 +103,18 @@ function learnFailure(
     lane === 'heal' && hasNoted(known.session, step.app, moment)
       ? known.session
       : withTrouble(known.session, step.app, lane, trouble, moment);
+  if (result.isStuck === true && 'container' in step)
+    return { memory, session: withStuck(session, step.container) };
   if (lane !== 'start' || !canGoBack(memory, step.app, id, actual)) return { memory, session };
   const failed = { id, code, text, since: moment.wallTime, log: [] };
   const apps = { ...memory.apps, [step.app]: { ...app, failed, retry: null } };
   return { memory: { ...memory, apps }, session };
+}
+
+/** Its version has not failed: what is known of how it ran is forgotten. */
+function withStuck(session: Session, container: string): Session {
+  const sightings = without(session.sightings, container);
+  return { ...session, sightings, stuck: [...session.stuck, container] };
 }
 
 /** Whether something well waits to come back if a new version does not start. */

@@ -5,9 +5,9 @@ import { lookAt } from './gate.ts';
 import { planGroup } from './group.ts';
 import { judge } from './judge.ts';
 import type { Memory } from './memory.ts';
-import type { Step } from './model.ts';
+import type { Actual, Container, Step } from './model.ts';
 import { type AppTrouble, FORGIVEN_AFTER, type Lane, type Phase, type Session } from './session.ts';
-import { viewOf } from './view.ts';
+import { isUp, viewOf } from './view.ts';
 
 /** Steps that may run side by side, and the apps that nothing else is done to meanwhile. */
 export interface Job {
@@ -31,11 +31,14 @@ export interface Plan {
  * and each step can be repeated. Made again after each step until nothing is left to do.
  */
 export function plan(world: World): Plan {
-  const sightings = lookAt(world.actual.containers, world.session, world.now);
-  const session = { ...world.session, sightings, troubles: currentTroubles(world) };
-  const memory = world.wanted === null ? world.memory : adopt(world.memory, world.wanted, world.actual);
-  const draft = new Draft({ ...world, memory, session });
-  const judged = settlePorts(judgeAll(draft), world.actual);
+  const { containers } = world.actual;
+  const sightings = lookAt(containers, world.session, world.now);
+  const stuck = world.session.stuck.filter((id) => containers.some((container) => container.id === id));
+  const session = { ...world.session, sightings, stuck, troubles: currentTroubles(world) };
+  const actual = withDead(world.actual, stuck);
+  const memory = world.wanted === null ? world.memory : adopt(world.memory, world.wanted, actual);
+  const draft = new Draft({ ...world, actual, memory, session });
+  const judged = settlePorts(judgeAll(draft), actual);
   const jobs = groupByPorts(judged, memory.handovers).flatMap((group) => planJob(group, draft));
   const result = draft.result();
   const phases = phasesAfter(draft, judged);
@@ -46,6 +49,16 @@ export function plan(world: World): Plan {
     session: { ...result.session, phases },
     failures: draft.failures,
   };
+}
+
+/** A container that cannot be started any more is as good as dead. */
+function withDead(actual: Actual, stuck: readonly string[]): Actual {
+  if (stuck.length === 0) return actual;
+  const containers = actual.containers.map((container): Container => {
+    const isDead = stuck.includes(container.id) && !isUp(container);
+    return isDead ? { ...container, state: 'dead' } : container;
+  });
+  return { ...actual, containers };
 }
 
 function judgeAll(draft: Draft): Judged[] {

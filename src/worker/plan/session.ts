@@ -40,6 +40,8 @@ interface Sighting {
 export interface Session {
   /** By container id. */
   sightings: Readonly<Record<string, Sighting>>;
+  /** Ids of containers that cannot be started any more, and are made anew. */
+  stuck: readonly string[];
   /** By app. */
   troubles: Readonly<Record<string, Partial<Record<Lane, AppTrouble>>>>;
   /** Apps that use an image that could not be pulled again: by app, the id for which. */
@@ -52,6 +54,7 @@ export interface Session {
 
 export const NEW_SESSION: Session = {
   sightings: {},
+  stuck: [],
   troubles: {},
   stale: {},
   waits: {},

@@ -42,6 +42,8 @@ describe('what an engine says', () => {
     ],
     ['name-taken', 500, 'creating container storage: the container name "web-1" is already in use by 3f6d.'],
     ['no-space', 500, 'failed to register layer: write /bin/busybox: no space left on device'],
+    ['stuck', 500, 'task 3f6d97e8: already exists: unknown'],
+    ['stuck', 500, 'id already in use'],
     ['refused', 500, 'received unexpected HTTP status: 500 Internal Server Error'],
     ['refused', 500, 'dial tcp 127.0.0.1:5000: connect: connection refused'],
     ['refused', 409, 'removal of container web-1 is already in progress'],

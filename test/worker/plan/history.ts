@@ -27,11 +27,15 @@ type Reply = Record<(typeof APPS)[number], App | null>;
 /** What happens to a step: `lost` is done, but the worker dies before it knows. */
 type Fate = 'done' | 'fails' | 'dies' | 'lost';
 
+/** What somebody at the device does to a container; `stick` is what a crash of the engine can do to one. */
+const DEEDS = ['stop', 'remove', 'rename', 'pause', 'stick'] as const;
+type Deed = (typeof DEEDS)[number];
+
 type Event =
   | { kind: 'reply'; reply: Reply }
   | { kind: 'restart'; app: number }
   | { kind: 'dies'; memory: 'kept' | 'lost' }
-  | { kind: 'hand'; does: 'stop' | 'remove' | 'rename' | 'pause'; container: number }
+  | { kind: 'hand'; does: Deed; container: number }
   | { kind: 'world'; registry: 'up' | 'down'; hasRoom: boolean }
   | { kind: 'rounds'; rounds: number; fates: Fate[]; isReversed: boolean };
 
@@ -84,7 +88,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   }),
   fc.record({
     kind: fc.constant('hand' as const),
-    does: fc.constantFrom('stop' as const, 'remove' as const, 'rename' as const, 'pause' as const),
+    does: fc.constantFrom(...DEEDS),
     container: fc.nat(8),
   }),
   fc.record({
@@ -239,10 +243,12 @@ export class Watched {
   }
 
   /** Somebody at the device does something to a container. */
-  #hand(does: 'stop' | 'remove' | 'rename' | 'pause', index: number): void {
+  #hand(does: Deed, index: number): void {
     const all = [...this.device.machine.values()];
-    const container = all[index % Math.max(1, all.length)]?.container;
-    if (container === undefined) return;
+    const simulated = all[index % Math.max(1, all.length)];
+    if (simulated === undefined) return;
+    const { container } = simulated;
+    if (does === 'stick') simulated.isStuck = true;
     const isUp = container.state === 'running' || container.state === 'paused';
     if (does === 'remove') this.device.machine.delete(container.id);
     else if (does === 'rename')

@@ -24,6 +24,7 @@ function excuse(watched: Watched, name: string): string | null {
   if (obstacle.code === 'name-taken')
     return device.foreign.some((one) => one.name.startsWith(`${name}-`)) ? 'name' : null;
   if (obstacle.code !== 'port-conflict') return null;
+  if (!its.running && device.session.phases[name]?.state === 'kept') return 'port';
   const ports = portsOfAll(recordOf(name, 0, its), its.count);
   const others = [
     ...device.foreign.flatMap((one) => one.ports),

@@ -366,6 +366,59 @@ describe('a step that fails', () => {
   });
 });
 
+describe('a container that a crash of the engine has left stuck', () => {
+  const crash = (d: Simulation) => {
+    for (const one of d.machine.values()) {
+      Object.assign(one.container, { state: 'exited', exitCode: 255, ports: [] });
+      one.isStuck = true;
+    }
+    d.log.length = 0;
+  };
+  const anew = ['start web-1', 'remove web-1', 'create web-1.next', 'rename web-1.next web-1', 'start web-1'];
+
+  test('is made anew from its image, once, after the pause of a failed try', () => {
+    const d = device(record('web', 1));
+    d.build = 2;
+    crash(d);
+    d.settle(5);
+    expect(d.log).toEqual(anew.slice(0, 4));
+    expect(d.session.phases['web']).toMatchObject({
+      state: 'failing',
+      obstacle: { code: 'crashed', attempts: 1 },
+    });
+    d.settle();
+    expect(d.log).toEqual(anew);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.stuck).toEqual([]);
+  });
+
+  test('is made anew while its version is new, which is not taken back because of it', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    while (d.session.phases['web']?.state !== 'checking') d.settle(1);
+    for (const one of d.machine.values()) one.isStuck = one.container.appId === 2;
+    for (const { container } of d.machine.values())
+      if (container.appId === 2) Object.assign(container, { state: 'exited', exitCode: 255, ports: [] });
+    d.log.length = 0;
+    d.settle();
+    expect(d.log).toEqual([...anew, 'remove web-1.old']);
+    expect(d.running()).toEqual(['web-1 web:v2']);
+    expect(d.memory.apps['web']?.failed).toBeNull();
+  });
+
+  test('is kept, and tried again, if nobody knows what it was made from', () => {
+    const d = device(record('web', 1));
+    d.memory = emptyMemory();
+    d.wanted = wanted([record('web', 0)]);
+    crash(d);
+    d.settle();
+    expect(d.names()).toEqual(['web-1']);
+    for (const one of d.machine.values()) one.isStuck = false;
+    d.settle(200);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+  });
+});
+
 describe('a container that was kept for its log', () => {
   test('is stopped before it is removed if somebody started it', () => {
     const d = device(record('web', 1));

@@ -69,6 +69,8 @@ interface Simulated {
   wantsPorts: readonly HostPort[];
   startedAt: number;
   restart?: string | undefined;
+  /** Whether the engine keeps remains of a start of it, and starts it no more. */
+  isStuck?: boolean;
 }
 
 /** A container engine, a registry and a clock, by the rules of the real ones. */
@@ -235,7 +237,9 @@ export class Simulation {
   }
 
   #start(step: Step, simulated: Simulated): StepResult {
-    const { container, wantsPorts } = simulated;
+    const { container, wantsPorts, isStuck } = simulated;
+    if (isStuck === true)
+      return { ok: false, step, code: 'engine-unavailable', text: 'already exists', isStuck };
     if (container.image.endsWith('nostart'))
       return { ok: false, step, code: 'start-failed', text: 'no entrypoint' };
     const taken = [

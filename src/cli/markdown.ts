@@ -8,7 +8,7 @@ import { printable } from '../text/printable.ts';
 import type { Findings } from './report.ts';
 
 /** The most characters of a plan in Markdown: GitHub refuses comments of more than 65,536. */
-export const MAX_MARKDOWN = 60_000;
+const MAX_MARKDOWN = 60_000;
 /** Room for the lines that say what is left out. */
 const ROOM_FOR_NOTES = 400;
 const MAX_VALUE = 200;

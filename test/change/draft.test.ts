@@ -297,13 +297,13 @@ describe('drafting', () => {
 
   it.each<[string, Write, Files, FileEdit[] | undefined]>([
     [
-      'writes the missing file of an app anew at a full update',
+      'writes the missing file of an app again at a full update',
       { kind: 'app', op: 'replace', name: 'web', fields: image },
       gone('apps/web.yaml'),
       [{ path: 'apps/web.yaml', text: 'container_image: n:1\n' }],
     ],
     [
-      'writes the missing file of a group anew at a full update',
+      'writes the missing file of a group again at a full update',
       { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web'] } },
       gone('device-groups/edge.yaml'),
       [{ path: 'device-groups/edge.yaml', text: 'apps:\n  - web\n' }],

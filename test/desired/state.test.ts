@@ -96,7 +96,7 @@ describe('DesiredState', () => {
     ]);
   });
 
-  it('lists its problems anew only after a file with problems has changed', () => {
+  it('lists its problems again only after a file with problems has changed', () => {
     const state = stateOf({ 'apps/a.yaml': A, 'apps/b.yaml': INVALID, 'notes.txt': 'x' });
     const before = state.problems();
     state.apply(changesOf({ 'apps/a.yaml': 'container_image: web:2\n', 'apps/c.yaml': A }));
@@ -216,7 +216,7 @@ describe('DesiredState', () => {
 describe('DesiredState after random changes', () => {
   const histories = fc.array(anyCommit, { maxLength: 12 });
 
-  it('equals a state that is built anew from the files', () => {
+  it('equals a state that is built from the files', () => {
     fc.assert(
       fc.property(histories, (commits) => {
         const state = new DesiredState();

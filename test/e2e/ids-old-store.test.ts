@@ -53,7 +53,7 @@ describe('a store that was restored from an old copy', () => {
     await expectFollows(worker, next);
   });
 
-  it('continues above the ids of a new store that replaced it meanwhile and wrote the record anew', async () => {
+  it('continues above the ids of a new store that replaced it meanwhile and wrote the record again', async () => {
     const [manager, worker] = await startFleetWithHistory();
     await manager.stop();
     const copy = await copyData(manager);

@@ -188,7 +188,7 @@ describe('the client of a real Docker', () => {
     expect((await engine.containers()).map(({ name }) => name)).toEqual(['web-1']);
   });
 
-  it('creates anew what a killed worker left while it joined networks', async () => {
+  it('recreates what a killed worker left while it joined networks', async () => {
     const { engine } = suite();
     await engine.createNetwork('nebula');
     const left = await create('v1', {}, { name: 'web-1.joining' });

@@ -42,7 +42,7 @@ class Fleet {
     this.pending.clear();
   }
 
-  /** Plans every object, on a desired state that is built anew from the files. */
+  /** Plans every object, on a desired state that is built from the files. */
   planAll(): Plan {
     const desired = stateOf(Object.fromEntries(this.files));
     return makePlan(new Set([...desired.keys(), ...this.applied.keys()]), desired, this.applied);

@@ -280,7 +280,7 @@ describe('a large log of SQLite', () => {
   /** Writes 18 MB. */
   const fillLog = () => Promise.all(Array.from({ length: 20 }, () => opened.store.insertReports(list, AT)));
 
-  it('is copied into the file as it grows, so that later writes begin it anew', async () => {
+  it('is copied into the file as it grows, so that later writes begin it again', async () => {
     await fillLog();
     expect(statSync(`${opened.path}-wal`).size).toBeLessThan(10_000_000);
     expect(statSync(opened.path).size).toBeGreaterThan(8_000_000);

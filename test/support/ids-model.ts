@@ -171,7 +171,7 @@ export class World {
 
   /**
    * Whether nothing would show that a restored copy is one (docs/ids.md, "What is not covered"): the record is missing
-   * or old, and the present store did not write it anew, since a new store at a head without the folder is refused.
+   * or old, and the present store did not write it again, since a new store at a head without the folder is refused.
    */
   async #isCopyUndetectable(): Promise<boolean> {
     const { status } = await this.manager.get('/readyz');

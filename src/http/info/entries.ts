@@ -43,7 +43,7 @@ export interface Entries {
   /**
    * Expires the entries of the objects that a change may have affected, and carries the other entries of the previous
    * version over to the new one. Does nothing if any object may have changed, since entries of another version are read
-   * anew.
+   * again.
    */
   carryOver(change: StoreChange): void;
 }

@@ -14,7 +14,7 @@ export interface Measured {
   requests: Iterable<Count>;
   transfers: Iterable<Count>;
   passes: Iterable<Count>;
-  /** Counts the devices anew at each call. */
+  /** Counts the devices at each call. */
   polls(): Iterable<GroupPolls>;
   /** How many objects all passes have created, changed or deleted. */
   changes: number;

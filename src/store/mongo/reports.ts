@@ -17,7 +17,7 @@ export interface ReportsOptions {
   maxBytes: number;
 }
 
-/** Reports are measured anew once this part of the limit has been added. */
+/** Reports are measured again once this part of the limit has been added. */
 const MEASURED_PART = 1 / 64;
 
 /** The reports that came through the API, and those that other programs put into the same collection. */

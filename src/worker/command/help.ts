@@ -9,7 +9,7 @@ Usage
   holdfast worker --dry-run [--flag VALUE ...]   show what this device would do, and do nothing
   holdfast worker status [--json]                show what the worker of this device does
   holdfast worker retry APP                      try again what failed, also a version that was taken back
-  holdfast worker forget-ids                     forget the ids of a manager that was set up anew
+  holdfast worker forget-ids                     forget the ids of a manager that was set up again
   holdfast worker --help
 
 status, retry and forget-ids ask the running worker. The only setting they read is DATA_DIR.

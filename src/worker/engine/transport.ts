@@ -21,7 +21,7 @@ const LARGEST_ANSWER = 16 * 2 ** 20;
 
 /**
  * Sends a request over the socket of an engine and hands the response to `read`, whose result is that of the call. The
- * whole call must be over within its limit, which `extend` starts anew. Rejects with an `EngineError`, and after it the
+ * whole call must be over within its limit, which `extend` restarts. Rejects with an `EngineError`, and after it the
  * engine has no connection of ours: every call opens its own, since on a socket of this machine that costs nothing, and an
  * idle connection would break when the engine restarts.
  */

@@ -111,7 +111,7 @@ export class Device {
   }
 
   /**
-   * Forgets the ids of the manager, which was set up anew: content decides about its next reply, whatever its ids are.
+   * Forgets the ids of the manager, which was set up again: content decides about its next reply, whatever its ids are.
    * That is asked for in full.
    */
   async forgetIds(): Promise<void> {

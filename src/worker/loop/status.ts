@@ -64,7 +64,7 @@ function runningId({ appId, source }: Container, goodId: number | null, wanted: 
   return source !== wanted?.source || (goodId !== null && goodId > appId) ? (goodId ?? appId) : appId;
 }
 
-/** A container that was made anew from an image's id is shown with the reference of its app. */
+/** A container that was recreated from an image's id is shown with the reference of its app. */
 function imageOf(app: string, { image, imageId }: Container, memory: Memory): string {
   const good = memory.apps[app]?.good;
   return good?.imageId === imageId ? (good.record?.container_image ?? image) : image;

@@ -12,7 +12,7 @@ export interface LocalCommands {
   status(): unknown;
   /** Tries a version again that was taken back, or that waits. Resolves to false if there is no such app. */
   retry(app: string): boolean | Promise<boolean>;
-  /** Forgets the ids of the manager, which was set up anew. */
+  /** Forgets the ids of the manager, which was set up again. */
   forgetIds(): void | Promise<void>;
 }
 

@@ -114,7 +114,7 @@ export class Draft {
     this.#memory = { ...this.#memory, handovers };
   }
 
-  /** Begins to watch a container anew: what happened to it before does not count against it. */
+  /** Begins to watch a container from now on: what happened to it before does not count against it. */
   sight({ id, restarts }: Container): void {
     const sightings = { ...this.#session.sightings, [id]: { since: this.world.now, restarts } };
     this.#session = { ...this.#session, sightings };

@@ -22,6 +22,6 @@ export function isLeftAlone(container: Container, ended: Ended): boolean {
   if (state === 'created' || ended.stopped.includes(id)) return false;
   const { when, most } = restartPolicy(ended.record?.restart);
   if (when === 'never' || hasEndedWell(container, ended)) return true;
-  // The engine has counted its attempts; it counts anew when somebody starts the container.
+  // The engine has counted its attempts; it starts over when somebody starts the container.
   return state === 'exited' && most !== null && restarts >= most;
 }

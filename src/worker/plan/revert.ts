@@ -53,7 +53,7 @@ function stepsFor(app: Reverting, number: number, slot: Slot, draft: Draft): Ste
   return [];
 }
 
-/** Makes containers of the good version anew that are gone, from its image. */
+/** Recreates containers of the good version that are gone, from its image. */
 function remake({ view }: Reverting, draft: Draft): Step[] {
   const { good } = view.memory;
   const { rules, actual } = draft.world;

@@ -219,7 +219,7 @@ describe('an election whose new primary does not show the last changes yet', () 
     expect(await store.operations(null, 10)).toHaveLength(2);
   });
 
-  it('makes a call settle a write anew that another call has settled on the old primary', async () => {
+  it('makes a call settle a write again that another call has settled on the old primary', async () => {
     const { database } = await restartedFleet();
     const dying = open(database, { replace: () => ({ put: () => Promise.reject(new Error('killed')) }) });
     await pass(dying, [appStep('web', app('web:2'))], 'r2').catch(() => undefined);

@@ -345,7 +345,7 @@ describe('the pause after a failure', () => {
     expect(session.troubles['web']?.pull?.nextTry).toBeCloseTo(100 + seconds);
   });
 
-  it('begins anew with a higher id', () => {
+  it('starts over with a higher id', () => {
     const moment = { now: 100, wallTime: 5, random: 0.5 };
     const trouble = { id: 1, code: 'pull-failed' as const, text: '' };
     const before = withTrouble(NEW_SESSION, 'web', 'pull', trouble, moment);

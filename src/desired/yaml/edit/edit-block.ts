@@ -102,7 +102,7 @@ function addEntries(
 
 type Span = [start: number, end: number];
 
-/** Removes the lines of a moved item from the text and returns them; undefined if it has to be written anew. */
+/** Removes the lines of a moved item from the text and returns them; undefined if it has to be written again. */
 function cutMovedLines(patch: Patch, part: CollectionPart, moved: Entry | undefined): string | undefined {
   const span = moved && movedSpan(patch.text, part, moved);
   if (span === undefined) return undefined;

@@ -90,7 +90,7 @@ function addAndRemoveEntries(
   else editFlow(patch, part, slots, style);
 }
 
-/** Writes an entry anew, as if it were added. */
+/** Writes an entry again, as if it were added. */
 function rewriteEntry(
   patch: Patch,
   part: CollectionPart,

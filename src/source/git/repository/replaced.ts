@@ -20,7 +20,7 @@ export interface ReplaceableCheckout extends ReadAndWatched {
  * Returns the checkout's reader and watch, made to survive its replacement. Someone can put another clone in its place,
  * by renaming or by cloning again. Running git processes would go on reading the old one, in a folder that no longer has
  * a name, and watches would go on watching it. So each read of the head first checks whether the folders are still those
- * that were opened; if not, processes and watches are started anew. Rejects as `unavailable` while a folder is missing.
+ * that were opened; if not, processes and watches are restarted. Rejects as `unavailable` while a folder is missing.
  */
 export async function followReplaced(checkout: ReplaceableCheckout): Promise<ReadAndWatched> {
   const { reader, repository, closeProcesses } = checkout;

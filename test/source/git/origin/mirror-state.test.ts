@@ -12,7 +12,7 @@ import { remoteOptions, type TestOrigin, testOrigin } from '../../../support/ori
 import { plumbingOf } from '../../../support/plumbing.ts';
 import { machineWith } from '../support.ts';
 
-/** A mirror that has fetched. `packs` are paths; `open` opens it anew. */
+/** A mirror that has fetched. `packs` are paths; `open` opens it again. */
 async function mirrorOf(origin: TestOrigin, path?: string) {
   const options = remoteOptions(origin.url, await temporaryFolder(), path);
   const open = async () => {

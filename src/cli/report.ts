@@ -91,19 +91,19 @@ export function problemLine({ file, line, column, severity, code, message }: Sho
 const HEADINGS = { create: ['+', 'green'], update: ['~', 'yellow'], delete: ['-', 'red'] } as const;
 
 function stepLines(step: Step, paint: Paint): string[] {
-  const [mark, color] = HEADINGS[changeTypeOf(step)];
+  const [sign, color] = HEADINGS[changeTypeOf(step)];
   const file = step.origin === null ? '' : paint('dim', `  (${printable(step.origin.path)})`);
   return [
-    paint(color, `${mark} ${KIND_NOUNS[step.kind]} ${step.name}`) + file,
+    paint(color, `${sign} ${KIND_NOUNS[step.kind]} ${step.name}`) + file,
     ...describeStep(step).map((line) => paintLine(line, paint)),
     '',
   ];
 }
 
-function paintLine({ mark, indent, text }: PlanLine, paint: Paint): string {
-  const line = `${mark} ${'  '.repeat(indent)}${printable(text)}`;
-  if (mark === ' ') return line;
-  return paint(mark === '+' ? 'green' : 'red', line);
+function paintLine({ sign, indent, text }: PlanLine, paint: Paint): string {
+  const line = `${sign} ${'  '.repeat(indent)}${printable(text)}`;
+  if (sign === ' ') return line;
+  return paint(sign === '+' ? 'green' : 'red', line);
 }
 
 function effectLines(effects: readonly Effect[], paint: Paint): string[] {

@@ -13,7 +13,7 @@ const MAX_SUBJECT = 72;
 
 /** One line of a diff: a removed line (`-`), an added line (`+`), or a heading above such lines (a space). */
 export interface PlanLine {
-  mark: '+' | '-' | ' ';
+  sign: '+' | '-' | ' ';
   /** Levels, from 1. */
   indent: number;
   text: string;
@@ -120,7 +120,7 @@ function diffMaps(
 }
 
 function diffField(key: string, before: unknown, after: unknown, indent: number): PlanLine[] {
-  const heading: PlanLine = { mark: ' ', indent, text: `${key}:` };
+  const heading: PlanLine = { sign: ' ', indent, text: `${key}:` };
   if (isList(before) && isList(after)) return [heading, ...diffLists(before, after, indent + 1)];
   if (isMapValue(before) && isMapValue(after)) return [heading, ...diffMaps(before, after, indent + 1)];
   return [...fieldLines('-', key, before, indent), ...fieldLines('+', key, after, indent)];
@@ -132,27 +132,27 @@ function diffLists(before: readonly unknown[], after: readonly unknown[], indent
   const changed = new Set<unknown>([...removed, ...added]);
   const kept = (items: readonly unknown[]): unknown[] => items.filter((item) => !changed.has(item));
   const isReordered = !sameValue(kept(before), kept(after));
-  const lines = (mark: '+' | '-', items: readonly unknown[]): PlanLine[] =>
-    items.map((item) => ({ mark, indent, text: `- ${yamlValue(item)}` }));
+  const lines = (sign: '+' | '-', items: readonly unknown[]): PlanLine[] =>
+    items.map((item) => ({ sign, indent, text: `- ${yamlValue(item)}` }));
   // Items that only moved have no line of their own, so a new order is shown as two whole lists.
   return isReordered
     ? [...lines('-', before), ...lines('+', after)]
     : [...lines('-', removed), ...lines('+', added)];
 }
 
-function fieldLines(mark: '+' | '-', key: string, value: unknown, indent: number): PlanLine[] {
+function fieldLines(sign: '+' | '-', key: string, value: unknown, indent: number): PlanLine[] {
   if (value === undefined) return [];
   if (isList(value)) {
-    const items = value.map((item): PlanLine => ({ mark, indent: indent + 1, text: `- ${yamlValue(item)}` }));
-    return [{ mark, indent, text: `${key}:` }, ...items];
+    const items = value.map((item): PlanLine => ({ sign, indent: indent + 1, text: `- ${yamlValue(item)}` }));
+    return [{ sign, indent, text: `${key}:` }, ...items];
   }
   if (isMapValue(value)) {
     const entries = Object.entries(value).map(
-      ([name, item]): PlanLine => ({ mark, indent: indent + 1, text: `${name}: ${yamlValue(item)}` }),
+      ([name, item]): PlanLine => ({ sign, indent: indent + 1, text: `${name}: ${yamlValue(item)}` }),
     );
-    return [{ mark, indent, text: `${key}:` }, ...entries];
+    return [{ sign, indent, text: `${key}:` }, ...entries];
   }
-  return [{ mark, indent, text: `${key}: ${yamlValue(value)}` }];
+  return [{ sign, indent, text: `${key}: ${yamlValue(value)}` }];
 }
 
 /** Returns a value as a file has it: a string in quotes where YAML would otherwise read a number, for example. */

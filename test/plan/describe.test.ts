@@ -156,7 +156,7 @@ describe('summarizeStep', () => {
 
 /** The lines of a step as a terminal shows them, without colour. */
 function linesOf(step: Step): string[] {
-  return describeStep(step).map(({ mark, indent, text }) => `${mark}${'  '.repeat(indent)}${text}`);
+  return describeStep(step).map(({ sign, indent, text }) => `${sign}${'  '.repeat(indent)}${text}`);
 }
 
 describe('describeStep', () => {

@@ -66,7 +66,7 @@ export function useErrorReplies(app: FastifyInstance, now: () => number): void {
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
 }
 
-/** Sends the reply to an error. Logs the error if the status is 500 or above, unless it is a stranger who caused it. */
+/** Sends the reply to an error. Logs the error if the status is 500 or above, unless the client has no valid credentials. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body } = errorReply(error, request.id);
   if (status >= 500 && !isStranger(request)) request.server.logFailure(error, request, status);

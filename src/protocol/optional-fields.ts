@@ -14,7 +14,7 @@ const { labels, tmpfs, extra_hosts, logging } = surroundingFields;
 
 /**
  * The fields that an app need not have, with the names and meanings of Compose, in the order in which they are shown. One
- * that says what would be without it is absent (`isLikeAbsent`), so that the record of an app without them is as ever.
+ * that says what would be without it is absent (`isLikeAbsent`), so that the record of an app without them is unchanged.
  */
 export const optionalFields = {
   command,

@@ -6,13 +6,9 @@ import { HoldfastError } from './errors.ts';
  */
 export const FAULT_POINTS = [
   'repository-begun',
-  'undo-begins',
-  'undo-done',
   'pass-begins',
   'seed-done',
   'commit-written',
-  'switch-noted',
-  'tree-switched',
   'branch-moved',
   'branch-synced',
   'publish-done',

@@ -12,7 +12,6 @@ import type { Clock } from '../process/clock.ts';
 import { appDefaults } from '../protocol/app.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, SECRET_LENGTH, shortSecrets, shownSettings } from '../settings.ts';
-import { withReadAhead } from '../source/read-ahead.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
@@ -95,13 +94,12 @@ async function serveFrom(
   const callDeadline = stop.expired.calls;
   const opened = await openStore(config, { data, defaults, logger, elapsed, callDeadline });
   const { store, idReader, lease } = opened;
-  const plainSource = await openSource(config, data, {
+  const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
     faults,
     mayCreate: async () => (await store.state()).applied === null,
   });
-  const source = withReadAhead(plainSource);
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, devices, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, idReader, lease, faults, onProgress });

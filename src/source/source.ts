@@ -138,14 +138,8 @@ export interface Publisher {
    * draft would be refused; as `unavailable` if git or origin cannot be reached. After a rejection nothing is
    * published, unless `details.commits` is set: then it is unknown whether these commits, one per draft, are
    * published.
-   *
-   * `onMade` is called with the ids when the commits are in the repository that is read, before they are published.
    */
-  publish(
-    base: Head,
-    drafts: readonly CommitDraft[],
-    onMade?: (commits: readonly string[]) => void,
-  ): Promise<string[]>;
+  publish(base: Head, drafts: readonly CommitDraft[]): Promise<string[]>;
   /** Ends the git processes of the publisher. */
   close(): Promise<void>;
 }

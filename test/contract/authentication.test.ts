@@ -1,7 +1,7 @@
 import { scryptSync } from 'node:crypto';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
@@ -221,7 +221,9 @@ describe('docs/contract.md, 6.3: First start without any credentials configured'
     expect(await statusFor(first, '')).toBe(401);
     expect(first.log.join('\n')).not.toContain(password);
     expect((await stat(data)).mode & 0o777).toBe(0o700);
-    for (const file of await readdir(data)) {
+    const entries = await readdir(data, { recursive: true, withFileTypes: true });
+    for (const entry of entries.filter((found) => found.isFile())) {
+      const file = relative(data, join(entry.parentPath, entry.name));
       expect(await readFile(join(data, file), 'latin1'), file).not.toContain(password);
       if (file.includes('admin')) expect((await stat(join(data, file))).mode & 0o077).toBe(0);
     }

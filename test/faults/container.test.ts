@@ -41,20 +41,6 @@ describe.skipIf(isMissing)('a manager in a container', () => {
     expect(existsSync(lock)).toBe(true);
     await manager.kill();
   });
-
-  it('removes it after 15 minutes', async () => {
-    const { manager, lock } = await startWithLock(16 * 60);
-    expect((await changeWeb(manager, 'after:1')).status).toBe(202);
-    expect(existsSync(lock)).toBe(false);
-    await manager.kill();
-  });
-
-  it('removes the lock of a manager that was killed at once', async () => {
-    const { manager, lock } = await startWithLock(0);
-    await writeFile(lock, 'holdfast 1\n');
-    expect((await changeWeb(manager, 'after:1')).status).toBe(202);
-    await manager.kill();
-  });
 });
 
 const cannotHide = process.platform !== 'linux' || !works(UNIT[0] ?? '', [...UNIT.slice(1), 'true']);

@@ -42,9 +42,9 @@ async function expectRecovered(fleet: Fleet, client: Client): Promise<void> {
 }
 
 /** Points that only a start reaches: after a kill, or in a folder that is in no repository. */
-const OF_STARTS: readonly FaultPoint[] = ['repository-begun', 'undo-begins', 'undo-done'];
+const OF_STARTS: readonly FaultPoint[] = ['repository-begun'];
 
-describe('a manager of a checkout that is killed', () => {
+describe('a manager of a clone that is killed', () => {
   it.each(faultsInWrites(OF_STARTS))(
     'at %s during writes has every acknowledged write at its next start',
     async (fault) => {
@@ -61,17 +61,6 @@ describe('a manager of a checkout that is killed', () => {
       const fleet = await newFleet();
       const client = new Client();
       await dieAt(fleet, fault, client);
-      await expectRecovered(fleet, client);
-    },
-  );
-
-  it.each(['undo-begins', 'undo-done'] as const)(
-    'at %s, while it undoes a write of a manager that was killed, undoes it at its next start',
-    async (fault) => {
-      const fleet = await newFleet();
-      const client = new Client();
-      await dieAt(fleet, 'tree-switched:2', client);
-      expect(await tryStart({ ...fleet, env: { HOLDFAST_FAULT: fault } })).toBeNull();
       await expectRecovered(fleet, client);
     },
   );

@@ -50,19 +50,11 @@ async function expectRecovered(fleet: Fleet, client: Client): Promise<void> {
   await expectBothIntact(fleet);
 }
 
-/** Points that are reached only in a checkout. */
-const OF_A_CHECKOUT: readonly FaultPoint[] = [
-  'repository-begun',
-  'undo-begins',
-  'undo-done',
-  'switch-noted',
-  'tree-switched',
-  'branch-synced',
-  'publish-done',
-];
+/** Points that are reached only in a clone. */
+const OF_A_CLONE: readonly FaultPoint[] = ['repository-begun', 'branch-synced'];
 
 describe('a manager of an origin that is killed', () => {
-  it.each(faultsInWrites(OF_A_CHECKOUT))(
+  it.each(faultsInWrites(OF_A_CLONE))(
     'at %s during writes has every acknowledged write at origin, and serves it at its next start',
     async (fault) => {
       const fleet = await newFleet();

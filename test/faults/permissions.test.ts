@@ -11,6 +11,8 @@ import { changeWeb, newFleet, WEB } from './small-fleet.ts';
 /** The user who runs the manager: root ignores the modes of files, so root's tests take another one. */
 const USER = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined;
 
+const NO_PERMISSION = 'the user of the manager may not write there; check owner';
+
 /** Makes `USER` the owner of folders and of everything in them. */
 function giveToUser(...folders: string[]): void {
   if (USER !== undefined) execFileSync('chown', ['-R', `${USER.uid}:${USER.gid}`, ...folders]);
@@ -42,7 +44,7 @@ describe('a folder that becomes read-only', () => {
     expect(await refused.ended).toBe(3);
     expect(refused.output()).toMatch(/DATA_DIR cannot be used|cannot be opened|read-only/);
     expect(await readdir(options.dataFolder)).toEqual(files);
-    for (const file of files) await chmod(join(options.dataFolder, file), 0o600);
+    for (const file of files) await chmod(join(options.dataFolder, file), 0o700);
     await chmod(options.dataFolder, 0o700);
     const manager = await startProcessManager(options);
     expect((await manager.request('GET', WEB)).status).toBe(200);
@@ -50,10 +52,18 @@ describe('a folder that becomes read-only', () => {
   });
 
   it.each([
-    ['the folder of packs', '.git/objects/pack', 'git could not publish the commit'],
-    ['the folder of branches', '.git/refs/heads', 'git could not publish the commit'],
-    ['the git folder', '.git', 'git could not publish the commit'],
-    ['a folder of files', 'desired-state/apps', 'git could not write apps/web.yaml in the checkout'],
+    [
+      'the folder of objects',
+      '.git/objects',
+      'git could not publish the commit: the folder of objects cannot be written',
+    ],
+    ['the folder of branches', '.git/refs/heads', `git could not publish the commit: ${NO_PERMISSION}`],
+    ['the git folder', '.git', `git could not publish the commit: ${NO_PERMISSION}`],
+    [
+      'a folder of files',
+      'desired-state/apps',
+      `git could not write apps/web.yaml in the checkout: ${NO_PERMISSION}`,
+    ],
   ])(
     'refuses writes with 503 until it is writable again, and leaves none half done: %s',
     async (_, folder, message) => {
@@ -65,7 +75,7 @@ describe('a folder that becomes read-only', () => {
       await chmod(path, 0o500);
       const reply = await changeWeb(manager, 'refused:1');
       expect(reply.status, reply.text).toBe(503);
-      expect(reply.text).toContain(`${message}: the user of the manager may not write there; check owner`);
+      expect(reply.text).toContain(message);
       expect(await git('rev-parse', 'HEAD')).toBe(head);
       expect(await readFile(join(repository.folder, 'desired-state/apps/web.yaml'), 'utf8')).toBe(
         SMALL_FLEET['apps/web.yaml'],

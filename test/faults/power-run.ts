@@ -188,9 +188,17 @@ export async function expectNothingLost(setup: Setup, run: Run, cut: number): Pr
   expect([hosts, [...hosts, ...inProgress]]).toContainEqual(await seeHosts(manager));
   for (const { revision } of answered) await repository.git('merge-base', '--is-ancestor', revision, 'main');
   await repository.git('rev-list', '--objects', '--quiet', 'main');
+  if (setup.elsewhere === null) await putInOrder(repository);
   await expectWritable(manager, fleet);
   expect(await manager.stop()).toBe(0);
   if (setup.elsewhere === null) expect(await repository.git('status', '--porcelain')).toBe('');
+}
+
+/** What a person does after a loss of power in the middle of a checkout. */
+async function putInOrder({ folder, git }: TestRepository): Promise<void> {
+  for (const name of ['index.lock', 'refs/heads/main.lock'])
+    await rm(join(folder, '.git', name), { force: true });
+  await git('reset', '--quiet', '--hard');
 }
 
 /** Checks that the write in progress has happened completely, not at all, or was applied and taken back. */

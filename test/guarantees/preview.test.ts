@@ -10,7 +10,7 @@ import type { Step } from '../../src/plan/step.ts';
 import { type AppDefaults, appDefaults } from '../../src/protocol/app.ts';
 import { keyOf } from '../../src/protocol/name.ts';
 import type { Reconciler } from '../../src/reconcile/reconciler.ts';
-import type { CheckoutSource } from '../../src/source/git/checkout.ts';
+import type { CloneSource } from '../../src/source/git/clone/clone.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openSource } from '../source/git/support.ts';
@@ -24,7 +24,7 @@ import { SMALL_FLEET, startManager } from '../support/manager.ts';
 /** A repository, a store, and a reconciler between them. */
 interface Engine {
   repository: TestRepository;
-  source: CheckoutSource;
+  source: CloneSource;
   store: Store;
   reconciler: Reconciler;
 }

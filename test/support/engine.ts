@@ -9,7 +9,7 @@ import {
   type ReconcilerDependencies,
 } from '../../src/reconcile/reconciler.ts';
 import type { Status } from '../../src/reconcile/status.ts';
-import { openCheckout } from '../../src/source/git/checkout.ts';
+import { openClone } from '../../src/source/git/clone/clone.ts';
 import type { Source, SourceOrigin } from '../../src/source/source.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -47,7 +47,8 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
   const commit: Engine['commit'] = (files, message) => repository.commit(inDesiredState(files), message);
   if (options.files !== undefined) await commit(options.files, 'the first fleet');
   const machine = { env: { PATH: process.env['PATH'] }, timeLimit: 30_000 };
-  const source = await openCheckout(join(repository.folder, 'desired-state'), null, machine);
+  const folder = join(repository.folder, 'desired-state');
+  const source = await openClone({ folder, branch: null, machine, dataFolder: await temporaryFolder() });
   const path = join(await temporaryFolder(), 'store.sqlite');
   const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
   const passes: Engine['passes'] = [];

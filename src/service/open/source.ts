@@ -1,10 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { posix, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { factsOfFailure } from '../../errors.ts';
 import type { Faults } from '../../faults.ts';
 import type { Config } from '../../settings.ts';
-import { type CheckoutSource, openCheckout } from '../../source/git/checkout.ts';
+import { openClone } from '../../source/git/clone/clone.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';
 import { openRemote } from '../../source/git/origin/remote.ts';
 import type { Repository } from '../../source/git/repository/repository.ts';
@@ -17,7 +16,7 @@ export interface SourceEnvironment {
   /** Is called after every fetch and push. */
   onTransfer: TransferObserver;
   faults: Faults;
-  /** See `CheckoutOptions`. */
+  /** See `CloneOptions`. */
   mayCreate(): Promise<boolean>;
 }
 
@@ -38,26 +37,24 @@ export async function openSource(
   environment: SourceEnvironment,
 ): Promise<Source> {
   return config.GIT_REMOTE === null
-    ? openLocal(config, environment)
+    ? openLocal(config, data, environment)
     : openOrigin(config, config.GIT_REMOTE, data, environment);
 }
 
-const UNDONE = 'undid an unfinished write in the work tree';
-
 async function openLocal(
   config: Config,
+  dataFolder: string,
   { env, logger, faults, mayCreate }: SourceEnvironment,
 ): Promise<Source> {
   const machine = { env, timeLimit: GIT_TIME_LIMIT };
-  const source = await openCheckout(resolve(config.DESIRED_STATE), config.GIT_BRANCH, machine, {
+  const folder = resolve(config.DESIRED_STATE);
+  const source = await openClone({
+    folder,
+    branch: config.GIT_BRANCH,
+    machine,
+    dataFolder,
     faults,
     mayCreate,
-    onLocksCleared: (files) => logger.warn({ files }, 'removed locks left by a dead git process'),
-    onUndone: (undone) => logger.warn(undone, UNDONE),
-    onJoinSkipped: (reason) => {
-      if (reason === null) logger.info('packs are consolidated again');
-      else logger.warn({ reason }, 'packs cannot be consolidated');
-    },
   });
   if (source.isNew)
     logger.warn(
@@ -65,7 +62,6 @@ async function openLocal(
       'the folder was not in a git repository: created one, with a first commit',
     );
   await warnOfOtherOwner(source.repository, logger);
-  await recoverCheckout(source, logger);
   return source;
 }
 
@@ -77,18 +73,6 @@ async function warnOfOtherOwner({ context, commonFolder }: Repository, logger: L
     { folder: context.folder, owner: uid },
     'the manager runs as root in the clone of another user, who cannot change what it writes there; run it as that user',
   );
-}
-
-/**
- * Undoes a write that a crash cut short. A failure is only logged: the next write tries again, and reports if it fails.
- */
-async function recoverCheckout(source: CheckoutSource, logger: Logger): Promise<void> {
-  try {
-    const undone = await source.recover();
-    if (undone !== null) logger.warn(undone, UNDONE);
-  } catch (error) {
-    logger.error(factsOfFailure(error), 'an unfinished write is still in the work tree');
-  }
 }
 
 function openOrigin(

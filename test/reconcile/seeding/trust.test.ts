@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SectionContent } from '../../../src/reconcile/record/format.ts';
 import { trustOf } from '../../../src/reconcile/seeding/trust.ts';
-import { openCheckout } from '../../../src/source/git/checkout.ts';
+import { openClone } from '../../../src/source/git/clone/clone.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 import { testRepository } from '../../support/git.ts';
 import { plumbingOf } from '../../support/plumbing.ts';
 
@@ -20,7 +21,9 @@ describe('trustOf', () => {
     const head = git.publish(await repository.git('rev-parse', `${revision}^{tree}`));
     const tree = await repository.git('rev-parse', `${revision}:ds`);
     const machine = { env: process.env, timeLimit: 2000 };
-    const { reader, close } = await openCheckout(join(repository.folder, 'ds'), null, machine);
+    const folder = join(repository.folder, 'ds');
+    const dataFolder = await temporaryFolder();
+    const { reader, close } = await openClone({ folder, branch: null, machine, dataFolder });
     onTestFinished(close);
     const meta = { revision, tree };
     const record = { meta, rows: [] } as unknown as SectionContent;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, onTestFinished } from 'vitest';
 import type { FaultPoint, Faults } from '../../../src/faults.ts';
-import { type CheckoutOptions, type CheckoutSource, openCheckout } from '../../../src/source/git/checkout.ts';
+import { type CloneOptions, type CloneSource, openClone } from '../../../src/source/git/clone/clone.ts';
 import { gitEnvironment } from '../../../src/source/git/process/environment.ts';
 import type { GitContext } from '../../../src/source/git/process/run.ts';
 import type { Machine, Repository } from '../../../src/source/git/repository/repository.ts';
@@ -51,17 +51,11 @@ export async function newRepository(...initOptions: string[]): Promise<TestRepos
 export async function openSource(
   folder: string,
   branch: string | null = null,
-  { machine = MACHINE, ...options }: Partial<CheckoutOptions> & { machine?: Machine } = {},
-): Promise<CheckoutSource> {
-  const source = await openCheckout(folder, branch, machine, options);
+  options: Partial<CloneOptions> = {},
+): Promise<CloneSource> {
+  const dataFolder = options.dataFolder ?? (await temporaryFolder());
+  const source = await openClone({ folder, branch, machine: MACHINE, ...options, dataFolder });
   onTestFinished(source.close);
-  return source;
-}
-
-/** Opens the folder `ds` of a repository as the next start does, and lets it recover. */
-export async function restart(repository: TestRepository): Promise<CheckoutSource> {
-  const source = await openSource(join(repository.folder, 'ds'));
-  await source.recover();
   return source;
 }
 
@@ -117,7 +111,7 @@ export function draftOf(
 
 /** Publishes one commit on `base`, or on the present head. Resolves to its id. */
 export async function publishOne(
-  source: CheckoutSource,
+  source: CloneSource,
   edits: Readonly<Record<string, string | null>>,
   base?: Head,
 ): Promise<string> {

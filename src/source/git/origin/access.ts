@@ -63,6 +63,8 @@ export function accessConfig(access: OriginAccess): (readonly [string, string])[
     ['fetch.recurseSubmodules', 'false'],
     ['fetch.unpackLimit', '1'],
     ['submodule.recurse', 'false'],
+    ['gc.auto', '0'],
+    ['maintenance.auto', 'false'],
   ];
   if (caFile !== null) config.push(['http.sslCAInfo', caFile]);
   // Only for this host: a host that origin redirects to gets no credentials.
@@ -113,10 +115,10 @@ function sshCommand({ sshKey, knownHosts }: OriginAccess): string {
     ...(sshKey === null ? [] : ['IdentitiesOnly=yes', `IdentityFile="${sshKey}"`]),
     ...(knownHosts === null ? [] : [`UserKnownHostsFile="${knownHosts}"`]),
   ];
-  return ['ssh', '-F', '/dev/null', ...options.flatMap((option) => ['-o', quoted(option)])].join(' ');
+  return ['ssh', '-F', '/dev/null', ...options.flatMap((option) => ['-o', shellQuoted(option)])].join(' ');
 }
 
-/** Quotes for the shell in which git runs the command. */
-function quoted(text: string): string {
+/** Quotes a word for the shell in which git runs a command. */
+export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -7,7 +7,8 @@ import { MAX_OUTPUT, TransferEnded, type Transfers } from '../process/transfer.t
 import { noSuchBranch } from '../repository/missing-branch.ts';
 import { branchTip } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
-import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
+import { tidyMirror } from './leftovers.ts';
+import { isUsable, type MirrorOptions, makeMirror } from './mirror.ts';
 import type { Origin, TransferLimits } from './origin.ts';
 import { OriginUnavailable, OtherFormat, unreachable } from './origin-errors.ts';
 

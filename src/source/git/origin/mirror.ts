@@ -1,5 +1,4 @@
-import type { Dirent } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
@@ -7,9 +6,9 @@ import { explainFailure } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
-import { ORIGIN_RECORD_REF } from '../record/refs.ts';
 import { gitUnusable, type Machine, type Repository } from '../repository/repository.ts';
 import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
+import { removeLeftovers } from './leftovers.ts';
 
 /** Where the mirror is, and what it mirrors. */
 export interface MirrorOptions {
@@ -170,22 +169,6 @@ function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Names of files that git has not finished writing. */
-const UNFINISHED = /^(tmp_|\.tmp-)/;
-/** What a killed writer of commits leaves beside its packs: it would keep them from being joined for ever. */
-const KEPT = /^pack-.*\.keep$/;
-/** Milliseconds after which such a file is abandoned: longer than a writer of commits waits for work. */
-const ABANDONED_AFTER = 60_000;
-
-/** Removes locks, half-written packs and marks of packs in use. None is in use: no other process works in the mirror. */
-async function removeLeftovers(folder: string): Promise<void> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const isLeftover = ({ name, parentPath }: Dirent): boolean =>
-    name.endsWith('.lock') || (parentPath.includes('objects') && (UNFINISHED.test(name) || KEPT.test(name)));
-  const leftovers = entries.filter((entry) => entry.isFile() && isLeftover(entry));
-  await Promise.all(leftovers.map((entry) => rm(join(entry.parentPath, entry.name), { force: true })));
-}
-
 /** Removes the refs of branches that were followed before: nothing needs them, and `x` would block a branch `x/y`. */
 async function removeOtherRefs(folder: string, tracking: string): Promise<void> {
   const isOther = (path: string): boolean => path.startsWith('refs/remotes/origin/') && path !== tracking;
@@ -197,28 +180,4 @@ async function removeOtherRefs(folder: string, tracking: string): Promise<void> 
     const paths = files.map((entry) => relative(base, join(entry.parentPath, entry.name)));
     for (const path of paths.filter(isOther)) await rm(join(base, path), { force: true });
   }
-}
-
-/**
- * Removes what a killed fetch can leave: locks of refs that only fetches and pushes move, which take turns, and unfinished
- * packs that are abandoned. Resolves to whether younger unfinished packs remain: each can have filled the disk, so they
- * must be removed later.
- */
-export async function tidyMirror(folder: string, tracking: string): Promise<boolean> {
-  const packs = join(folder, 'objects/pack');
-  const names = await readdir(packs).catch((): string[] => []);
-  const unfinished = names.filter((name) => UNFINISHED.test(name)).map((name) => join(packs, name));
-  const locks = [`${tracking}.lock`, `${ORIGIN_RECORD_REF}.lock`, 'packed-refs.lock', 'shallow.lock'].map(
-    (name) => join(folder, name),
-  );
-  const abandoned = await Promise.all(unfinished.map(isAbandoned));
-  const leftovers = [...locks, ...unfinished.filter((_, index) => abandoned[index])];
-  // If a file cannot be removed, the next fetch fails and reports it.
-  await Promise.all(leftovers.map((path) => rm(path, { force: true }).catch(() => undefined)));
-  return abandoned.includes(false);
-}
-
-async function isAbandoned(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => null);
-  return found !== null && found.mtimeMs < Date.now() - ABANDONED_AFTER;
 }

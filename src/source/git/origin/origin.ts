@@ -31,6 +31,8 @@ export interface TransferLimits {
 export interface PushOutcome {
   kind: 'done' | 'stale' | 'moved';
   reason: string;
+  /** git's failure. */
+  cause?: unknown;
 }
 
 /** A remote repository, as seen from the mirror. */
@@ -215,7 +217,7 @@ function pushFailure(error: unknown, ref: string): PushOutcome {
   }
   const text = explained(error as GitFailure, reason);
   if (STALE.test(reason)) return { kind: 'stale', reason: text };
-  if (MOVED.test(reason)) return { kind: 'moved', reason: text };
+  if (MOVED.test(reason)) return { kind: 'moved', reason: text, cause: error };
   throw new HoldfastError('conflict', `origin rejected the push: ${text}`, {}, error);
 }
 

@@ -1,22 +1,24 @@
 import { Queue } from '../../../async/queue.ts';
+import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
-import type { Source } from '../../source.ts';
-import { commands, refName, trackingRef } from '../process/commands.ts';
+import type { Publisher, Reader, Source } from '../../source.ts';
+import { refName, trackingRef } from '../process/commands.ts';
 import type { GitContext } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
+import { moveRefs } from '../record/refs.ts';
 import { followedBranch } from '../repository/followed.ts';
-import { createMaintenance } from '../repository/maintenance.ts';
 import type { Repository } from '../repository/repository.ts';
-import { openCommitWriter } from '../write/commit-writer.ts';
-import { openRefMover } from '../write/ref-mover.ts';
+import { type CommitWriter, openCommitWriter } from '../write/commit-writer.ts';
+import { createPushPublisher } from '../write/push-publisher.ts';
+import { removeFailedWriter } from './leftovers.ts';
+import { createMaintenance } from './maintenance.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
 import { mirrorReader } from './mirror-reader.ts';
 import { createMirrorState } from './mirror-state.ts';
-import { createOrigin, observed, type TransferLimits, type TransferObserver } from './origin.ts';
+import { createOrigin, type Origin, observed, type TransferLimits, type TransferObserver } from './origin.ts';
 import { createOriginRecord } from './origin-record.ts';
-import { createPushPublisher } from './push-publisher.ts';
 
 /** How to follow a branch of a remote repository. */
 export interface RemoteOptions extends MirrorOptions {
@@ -41,30 +43,30 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const branch = refName(`refs/heads/${options.branch}`);
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
   const { context } = repository;
-  const { limits, faults, access } = options;
+  const { limits, access } = options;
   const { origin, recordOrigin, checks, ...endings } = connectOrigin(context, transfer, branch, options);
   const inner = createReader(repository, openObjects(context), () =>
     followedBranch(repository, trackingRef(branch)),
   );
-  const writer = openCommitWriter(repository);
-  const refs = openRefMover(repository);
-  const maintenance = createMaintenance(repository, {
-    command: commands.repackReachedOfDay(),
-    closeWriters: writer.close,
-  });
+  const writer = openCommitWriter(repository, () => removeFailedWriter(repository.gitFolder));
+  const maintenance = createMaintenance(repository, writer.close);
   const endProcesses = async (): Promise<void> => {
-    await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.stop()]);
+    await Promise.all([inner.close(), writer.close(), maintenance.stop()]);
   };
   const mirror = createMirrorState({ options, repository, branch, origin, limits, checks, endProcesses });
   const turns = new Queue();
   const reader = mirrorReader(inner, branch, mirror);
-  const { fetch } = mirror;
-  const waitLimit = limits.usual.total;
-  const publishing = { branch, origin, writer, refs, reader, turns, fetch, waitLimit, maintenance, faults };
+  const publish = remotePublisher(
+    { ...options, branch },
+    { repository, writer, reader, origin, turns, fetch: mirror.fetch },
+  );
   return {
     repository,
     reader,
-    publisher: createPushPublisher(publishing),
+    publisher: {
+      publish: (...write) => maintenance.addingObjects(() => publish(...write)),
+      close: writer.close,
+    },
     watch: async () => ({ close: async () => undefined }),
     record: createOriginRecord({
       repository,
@@ -81,9 +83,45 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     close: async () => {
       endings.abandon();
       endings.abandonRecord();
-      await Promise.all([inner.close(), writer.close(), refs.close(), maintenance.close()]);
+      await Promise.all([inner.close(), writer.close(), maintenance.close()]);
     },
   };
+}
+
+/** What a publisher needs of a remote repository. */
+interface PublishingParts {
+  repository: Repository;
+  writer: CommitWriter;
+  reader: Reader;
+  origin: Origin;
+  turns: Queue;
+  fetch(): Promise<void>;
+}
+
+/** Makes commits in the mirror and pushes them to `branch`, given by its full name. */
+function remotePublisher(
+  { branch, limits, faults }: Pick<RemoteOptions, 'branch' | 'limits' | 'faults'>,
+  { repository, writer, reader, origin, turns, fetch }: PublishingParts,
+): Publisher['publish'] {
+  return createPushPublisher({
+    writer,
+    reader,
+    // Fetches and pushes take turns: a fetch that began before a push would move the branch back in the mirror.
+    inTurn: (push) => turns.runWithin(limits.usual.total, fetchInProgress, push),
+    push: ({ base, tip }) => origin.push(branch, base.revision, tip),
+    onPushed: ({ base, tip }) => {
+      const move = { ref: trackingRef(branch), to: tip, expected: base.revision };
+      // This saves a fetch. A second fetch, since it removes what a failed one may have left in the way.
+      return moveRefs(repository, [move]).catch(fetch).catch(fetch);
+    },
+    follower: 'the mirror',
+    fetch,
+    faults,
+  });
+}
+
+function fetchInProgress(): HoldfastError {
+  return new HoldfastError('unavailable', 'a long fetch from origin is in progress; try again later');
 }
 
 /**

@@ -4,8 +4,8 @@ import { objectId } from './object-ids.ts';
 
 /**
  * A command line for git. Every one is built in this file, from a fixed template that takes only object ids and names
- * of refs, each checked against a pattern, the path of the desired-state folder, and that of a patch. Texts of users and
- * files are passed on standard input or in a patch, never on the command line.
+ * of refs, each checked against a pattern, and the path of the desired-state folder. Texts of users and files are passed
+ * on standard input, never on the command line.
  */
 export interface GitCommand {
   readonly args: readonly string[];
@@ -34,8 +34,6 @@ const NAMES_ONLY = [
 
 /** Fields with a NUL after each, in the order in which `parseLog` reads them. */
 const LOG_FIELDS = ['%H', '%P', '%an', '%ae', '%cn', '%ce', '%ct', '%B'].join('%x00');
-
-const REPACK_REACHED = ['repack', '--cruft', '-d', '-l', '--quiet'] as const;
 
 /**
  * Refspecs for the record of ids at origin, if it has one, and for nothing else. The full name of its ref would not do:
@@ -146,17 +144,13 @@ export const commands = {
   repack: () => command('repack', '--geometric=2', '-d', '--quiet', '--no-write-bitmap-index'),
   /**
    * Makes one pack of all objects that refs, reflogs and indexes reach. Of the unreachable ones, it makes another pack,
-   * without those that are older than two weeks. Objects that are borrowed from another repository are not copied.
-   * Needs git 2.37.
+   * without those that are older than a day: for a repository in which nobody else works. Needs git 2.37.
    */
-  repackReached: () => command(...REPACK_REACHED, '--cruft-expiration=2.weeks.ago'),
-  /** Does the same, but drops what is older than a day: for a repository in which nobody else works. */
-  repackReachedOfDay: () => command(...REPACK_REACHED, '--cruft-expiration=1.day.ago'),
-  /** Replaces the commit-graph. */
-  writeCommitGraph: () => command('commit-graph', 'write', '--reachable', '--no-progress'),
-  /** Prints lines of `<scope> TAB <name>` for all settings about clean-ups. */
-  cleanUpSettings: () =>
-    command('config', '--show-scope', '--name-only', '--get-regexp', '^(gc|maintenance)\\.'),
+  repackReached: () => command('repack', '--cruft', '-d', '-l', '--quiet', '--cruft-expiration=1.day.ago'),
+  /** Cleans up as any git does after a while, in the foreground, if the settings of the repository want that. */
+  cleanUp: () => command('gc', '--auto', '--quiet'),
+  /** Prints the setting that names a program which `gc` would run. */
+  hasGcHook: () => command('config', '--name-only', '--get-regexp', '^gc\\.recentobjectshook$'),
   init: () => command('init', '--quiet'),
   addAll: () => command('add', '--all', '--', '.'),
   writeTree: () => command('write-tree'),
@@ -283,39 +277,11 @@ export const commands = {
   /** Moves index and work tree from one tree to another, and touches only paths that differ. */
   switchTree: (from: string, to: string) =>
     command('read-tree', '-u', '-m', '--end-of-options', objectId(from), objectId(to)),
-  /** Applies a patch to files and index, or to neither if any file is not exactly as in the index. */
-  applyPatch: (path: string) => command('apply', '--index', '--', path),
-  /**
-   * Prints lines of `<status> TAB <path>` for all entries of the index that are in conflict, or not as in a commit.
-   */
-  stagedChanges: (commit: string) =>
-    command(
-      'diff-index',
-      '--cached',
-      '--ita-invisible-in-index',
-      '--no-renames',
-      '--name-status',
-      '--end-of-options',
-      objectId(commit),
-      '--',
-    ),
-  /** Like `indexEntries`, but prints lines in which unusual paths are quoted. */
-  entryLines: (path: string) => command('ls-files', '-t', '--stage', '--', path === '' ? '.' : path),
   /** Lists files of the index that are missing on disk, except those that a sparse checkout leaves out. */
   deletedFiles: () => command('diff-files', '--diff-filter=D', '--name-only', '-z', '--ignore-submodules'),
-  /** Lists files that differ from the index, including deleted ones. */
-  changedFiles: () => command('diff-files', '--name-only', '-z', '--ignore-submodules'),
-  listIndex: () => command('ls-files', '--stage', '-z'),
-  /** Changes the index by entries of `<mode> SP <id> TAB <path> NUL`; mode 0 removes a path. */
-  setIndex: () => command('update-index', '-z', '--index-info'),
-  /** Writes the named files as they are in the index, and replaces what is there. */
-  checkOutFiles: () => command('checkout-index', '--force', '--index', '-z', '--stdin'),
-  /** Prints the ids that files would have if git stored them; takes one path per line. */
-  hashFiles: () => command('hash-object', '--stdin-paths'),
   /** Prints the names of all settings about filters and hooks: programs that work on files or refs. */
   programSettings: () => command('config', '-z', '--name-only', '--get-regexp', '^(filter|hook)\\.'),
   ignoresCase: () => command('config', '--type=bool', '--get', 'core.ignoreCase'),
   listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),
-  refreshIndex: () => command('update-index', '-q', '--refresh'),
   updateRefs: () => command('update-ref', '-m', 'holdfast', '--stdin', '-z'),
 } as const;

@@ -15,6 +15,10 @@ const TROUBLES: readonly (readonly [RegExp, string])[] = [
   [/Input\/output error|\bEIO\b/, 'the disk reports errors; check the system log'],
   // git does not say why.
   [
+    /unable to create temporary object directory/,
+    'the folder of objects cannot be written; check its owner, its permissions and the space (df) of the disk',
+  ],
+  [
     /couldn't (?:write|close) '[^'\n]*'$|[Uu]nable to write (?:new )?index(?: file|\.)?$/m,
     'a file could not be written; check the space (df) and inodes (df -i) of the disk',
   ],
@@ -58,7 +62,7 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
     'the disk reports errors; check the system log',
   ],
   [
-    /^error: [Oo]bject [0-9a-f]+ not a |^error: Could not read [0-9a-f]+$|\bunable to (?:read tree|unpack) |\) is corrupt$/m,
+    /^error: [Oo]bject [0-9a-f]+ not a |^error: Could not read [0-9a-f]+$|^fatal: bad object |^fatal: loose object .* is corrupt|\bunable to (?:read tree|unpack) |\) is corrupt$/m,
     'an object is missing, damaged or of the wrong type; see git fsck',
   ],
 ];

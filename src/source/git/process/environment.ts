@@ -22,8 +22,6 @@ const CONFIG: readonly (readonly [string, string])[] = [
   ['safe.bareRepository', 'explicit'],
   ['core.askPass', ''],
   ['credential.helper', ''],
-  ['gc.auto', '0'],
-  ['maintenance.auto', 'false'],
   ['fastimport.unpackLimit', '1'],
   ['pack.compression', '1'],
   ['log.showSignature', 'false'],

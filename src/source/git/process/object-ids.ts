@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { HoldfastError } from '../../../errors.ts';
 
 /** The hash that a repository makes ids with: they have 40 hexadecimal digits, or 64. */
@@ -25,10 +24,4 @@ const EMPTY_TREES: readonly string[] = [
 /** Returns the id of the empty tree, in the same length as the given id. */
 export function emptyTreeIdLike(id: string): string {
   return EMPTY_TREES.find((tree) => tree.length === objectId(id).length) as string;
-}
-
-/** Returns the id of a blob with this text, in the same length as the given id. */
-export function blobIdLike(id: string, text: string): string {
-  const object = `blob ${Buffer.byteLength(text)}\0${text}`;
-  return hash(id.length === 40 ? 'sha1' : 'sha256', object, 'hex');
 }

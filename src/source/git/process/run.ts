@@ -42,7 +42,7 @@ export function stderrOf(error: unknown): string {
 }
 
 /** Whether git answered no. Most commands do so by exit code 1, and report mistakes and damage by other codes. */
-export function isNegativeAnswer(error: unknown): error is GitFailure {
+function isNegativeAnswer(error: unknown): error is GitFailure {
   return error instanceof GitFailure && error.exitCode === 1;
 }
 

@@ -20,7 +20,7 @@ export function parseIndexList(output: string): (TreeEntry & { letter: string })
 }
 
 /** Parses `<field> SP <field> ... TAB <path> NUL`. */
-export function parseLines<T>(output: string, parse: (fields: string[], path: string) => T): T[] {
+function parseLines<T>(output: string, parse: (fields: string[], path: string) => T): T[] {
   const lines = output.split('\0').filter((line) => line !== '');
   return lines.map((line) => {
     const tab = line.indexOf('\t');

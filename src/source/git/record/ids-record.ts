@@ -3,10 +3,9 @@ import { HoldfastError } from '../../../errors.ts';
 import { type IdsRecord, lineOf, type SectionDraft } from '../../source.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
 import { asUnavailable } from '../read/guarded.ts';
-import { isRefMismatch, refTips } from '../repository/refs.ts';
+import { isRefMismatch } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { makeVersion } from './new-version.ts';
-import { moveRefs, RECORD_REF } from './refs.ts';
 import { readSection, sectionAt, sectionName } from './sections.ts';
 
 /** How often a write is tried while other managers keep writing their sections. */
@@ -48,13 +47,9 @@ interface Keeper {
 
 /**
  * Opens the record of ids. It is a commit without parents, so that old versions can be dropped, with a folder for each
- * line. By default, the refs of this repository keep it.
+ * line.
  */
-export function createIdsRecord(
-  repository: Repository,
-  keeper: Keeper = { branch: null, address: repository.commonFolder, refs: localRefs(repository) },
-): IdsRecord {
-  const { branch, address, refs } = keeper;
+export function createIdsRecord(repository: Repository, { branch, address, refs }: Keeper): IdsRecord {
   const folder = repository.prefix;
   const line = lineOf({ folder, branch });
   const section = sectionName(line);
@@ -74,19 +69,6 @@ export function createIdsRecord(
         'git could not read the record of ids',
       ),
     write: (draft) => writeSection({ repository, section, currentTips, refs }, draft),
-  };
-}
-
-/** The ref of a repository on this machine, which is read and written directly. */
-function localRefs(repository: Repository): RecordRefs {
-  return {
-    readTips: async () => {
-      const [tip = null] = await refTips(repository, [RECORD_REF]);
-      return { own: tip, others: tip };
-    },
-    replace: (tip, { others }) => moveRefs(repository, [{ ref: RECORD_REF, to: tip, expected: others }]),
-    isCurrent: () => true,
-    localOnlyReason: () => null,
   };
 }
 

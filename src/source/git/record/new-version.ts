@@ -9,7 +9,7 @@ import { fastImportData } from '../write/commit-writer.ts';
 import { FILE_NAME, MAX_FILE, MAX_SECTIONS, MAX_TOTAL, type Root } from './sections.ts';
 
 /** Protects the objects of a new version from clean-ups until the record's ref names it. */
-const RECORDING_REF = 'refs/holdfast/recording';
+export const RECORDING_REF = 'refs/holdfast/recording';
 
 /** A new version of the record. */
 export interface NewVersion {

@@ -9,7 +9,6 @@ import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { COMMITTER, withConfig } from '../process/environment.ts';
 import { objectId } from '../process/object-ids.ts';
 import { GitFailure } from '../process/run.ts';
-import { removeFailedWriter } from '../repository/leftovers.ts';
 import type { Repository } from '../repository/repository.ts';
 
 const NEWLINE = 0x0a;
@@ -40,8 +39,11 @@ const EXACT_NAMES = [['core.ignoreCase', 'false']] as const;
 /** Where commits are made; the paths of drafts start at `prefix`. */
 type Place = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder' | 'prefix'>;
 
-/** Returns a writer that keeps one `git fast-import` running in the repository. */
-export function openCommitWriter(place: Place): CommitWriter {
+/**
+ * Returns a writer that keeps one `git fast-import` running in the repository. `onFailed` is called when one has failed
+ * and ended, and removes what it left there.
+ */
+export function openCommitWriter(place: Place, onFailed: () => Promise<void>): CommitWriter {
   const { context, gitFolder, commonFolder, prefix } = place;
   const git = new Conversation(
     { ...context, env: withConfig(context.env, EXACT_NAMES) },
@@ -67,7 +69,7 @@ export function openCommitWriter(place: Place): CommitWriter {
     } catch (error) {
       // A half-sent commit must not become part of the next one.
       await close();
-      if (error instanceof GitFailure) await removeFailedWriter(place);
+      if (error instanceof GitFailure) await onFailed();
       throw error;
     }
   };
@@ -180,7 +182,7 @@ export function fastImportData(text: string): string {
 }
 
 /** Quotes a path in git's C style; it can contain any byte but NUL. */
-export function quote(path: string): string {
+function quote(path: string): string {
   const escaped = path.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\n');
   return `"${escaped}"`;
 }

@@ -4,7 +4,7 @@ import { appendFile, chmod, mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openCheckout } from '../../../../src/source/git/checkout.ts';
+import { openClone } from '../../../../src/source/git/clone/clone.ts';
 import { gitEnvironment } from '../../../../src/source/git/process/environment.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
@@ -113,7 +113,8 @@ async function setTraps({ folder, git }: TestRepository, trap: string): Promise<
 
 /** Publishes a commit, and reads all that the manager reads. */
 async function useEverything(folder: string, env: Readonly<Record<string, string | undefined>>) {
-  const source = await openCheckout(folder, null, { env, timeLimit: 60_000 });
+  const machine = { env, timeLimit: 60_000 };
+  const source = await openClone({ folder, branch: null, machine, dataFolder: await temporaryFolder() });
   onTestFinished(async () => {
     await Promise.all([source.reader.close(), source.publisher.close()]);
   });
@@ -166,7 +167,7 @@ describe('gitEnvironment', () => {
       execFileSync('git', ['config', '--get', key], { cwd: folder, env, encoding: 'utf8' }).trim();
     expect(read('core.hooksPath')).toBe('/dev/null');
     expect(read('core.fsmonitor')).toBe('false');
-    expect(read('gc.auto')).toBe('0');
+    expect(read('fastimport.unpackLimit')).toBe('1');
     expect(read('log.showSignature')).toBe('false');
   });
 });

@@ -1,8 +1,7 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../../src/errors.ts';
-import { blobIdLike, emptyTreeIdLike, objectId } from '../../../../src/source/git/process/object-ids.ts';
-import { newRepository, write } from '../support.ts';
+import { emptyTreeIdLike, objectId } from '../../../../src/source/git/process/object-ids.ts';
+import { newRepository } from '../support.ts';
 
 const ID = 'a'.repeat(40);
 const LONG_ID = '0123456789abcdef'.repeat(4);
@@ -36,17 +35,4 @@ it.each(['sha1', 'sha256'])('emptyTreeIdLike returns the id of the empty tree of
   const { git } = await newRepository(`--object-format=${format}`);
   const tree = await git('write-tree');
   expect(emptyTreeIdLike(tree)).toBe(tree);
-});
-
-describe.each(['sha1', 'sha256'])('blobIdLike', (format) => {
-  it.each([
-    ['an empty text', ''],
-    ['a line', 'container_image: web:1\n'],
-    ['letters that are not ASCII', 'größe: 発展\r\n'],
-  ])(`returns the id that git gives to %s (${format})`, async (_, text) => {
-    const repository = await newRepository(`--object-format=${format}`);
-    await write(repository, 'file', text);
-    const id = await repository.git('hash-object', '--no-filters', join(repository.folder, 'file'));
-    expect(blobIdLike(id, text)).toBe(id);
-  });
 });

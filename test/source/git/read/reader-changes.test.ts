@@ -3,14 +3,19 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { TreeEntry } from '../../../../src/desired/entry.ts';
-import { openCheckout } from '../../../../src/source/git/checkout.ts';
+import { openClone } from '../../../../src/source/git/clone/clone.ts';
 import type { TreeChange } from '../../../../src/source/source.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
-import { draftOf, MACHINE, newRepository, openSource, repositoryOfFile } from '../support.ts';
+import { draftOf, folderOfFile, MACHINE, newRepository, openSource, repositoryOfFile } from '../support.ts';
 
 const repository = await repositoryOfFile();
 await mkdir(join(repository.folder, 'ds'));
-const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE);
+const source = await openClone({
+  folder: join(repository.folder, 'ds'),
+  branch: null,
+  machine: MACHINE,
+  dataFolder: await folderOfFile(),
+});
 afterAll(() => source.reader.close());
 
 /** Settings of a submodule whose changes git does not show. */

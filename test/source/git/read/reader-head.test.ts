@@ -1,7 +1,6 @@
 import { mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openCheckout } from '../../../../src/source/git/checkout.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
 import { machineWith, newRepository, openSource, publishOne } from '../support.ts';
@@ -149,7 +148,7 @@ describe('head', () => {
     await repository.git('pack-refs', '--all', '--prune');
     const log = join(await temporaryFolder(), 'log');
     const machine = await machineWith(`echo "$1" >> '${log}'`);
-    const source = await openCheckout(join(repository.folder, 'ds'), null, machine);
+    const source = await openSource(join(repository.folder, 'ds'), null, { machine });
     onTestFinished(() => source.close());
     const head = { branch: 'refs/heads/wide\u3000space\u00a0', revision };
     expect(await source.reader.head()).toEqual(head);

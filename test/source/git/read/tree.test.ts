@@ -1,12 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openCheckout } from '../../../../src/source/git/checkout.ts';
+import { openClone } from '../../../../src/source/git/clone/clone.ts';
 import { parseTreeChange, parseTreeList } from '../../../../src/source/git/read/tree.ts';
-import { MACHINE, repositoryOfFile } from '../support.ts';
+import { folderOfFile, MACHINE, repositoryOfFile } from '../support.ts';
 
 const repository = await repositoryOfFile();
 await repository.commit({ file: '' });
-const source = await openCheckout(repository.folder, null, MACHINE);
+const source = await openClone({
+  folder: repository.folder,
+  branch: null,
+  machine: MACHINE,
+  dataFolder: await folderOfFile(),
+});
 afterAll(() => source.reader.close());
 const blob = await repository.git('rev-parse', 'HEAD:file');
 

@@ -295,7 +295,8 @@ it('a record whose objects are missing is reported as damaged, and replaced by t
   const { repository, record } = await openTwoRecords();
   await record.write(sectionDraft({ 'a.json': '1' }, null));
   const tip = await repository.git('rev-parse', RECORD_REF);
-  await rm(join(repository.folder, '.git/objects/pack'), { recursive: true });
+  const tree = await repository.git('rev-parse', `${tip}^{tree}`);
+  await rm(join(repository.folder, '.git/objects', tree.slice(0, 2)), { recursive: true });
   const found = await record.read();
   expect(found).toMatchObject({ version: tip, damage: expect.any(String) });
   await record.write(sectionDraft({ 'a.json': '2' }, tip));

@@ -1,17 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { access, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type CheckoutSource, openCheckout } from '../../../../src/source/git/checkout.ts';
+import type { CloneSource } from '../../../../src/source/git/clone/clone.ts';
 import { moveRefs } from '../../../../src/source/git/record/refs.ts';
 import { refTips } from '../../../../src/source/git/repository/refs.ts';
 import { syncRef } from '../../../../src/source/git/repository/sync-ref.ts';
-import { allFoldersOf } from '../../../../src/source/git/work-tree/locks.ts';
 import type { Head } from '../../../../src/source/source.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository } from '../../../support/git.ts';
 import { HAS_REFTABLE, REFTABLE } from '../../../support/reftable.ts';
-import { draftOf, MACHINE, newRepository, openSource, publishOne } from '../support.ts';
+import { draftOf, newRepository, openSource, publishOne } from '../support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a: web\n', 'else.txt': 'e\n' };
 const EDITS = { 'apps/web.yaml': 'a: web\nb: 1\n' };
@@ -122,28 +121,16 @@ describe.skipIf(!HAS_REFTABLE)('a repository that keeps its refs in tables', () 
     await expect(gone).rejects.toMatchObject({ kind: 'moved-on' });
   });
 
-  it.each(['tables.list.lock', '0x000000000001-0x000000000002-abcdef01.ref.lock'])(
-    'loses %s of a killed process when the manager starts, and later when it writes',
-    async (name) => {
-      const { repository } = await open();
-      const cleared: string[] = [];
-      const source = await openCheckout(join(repository.folder, 'ds'), null, MACHINE, {
-        onLocksCleared: (files) => void cleared.push(...files),
-      });
-      onTestFinished(source.close);
-      const path = `${repository.folder}/.git/reftable/${name}`;
-      await writeFile(path, '');
-      await vi.waitFor(async () => {
-        await source.recover();
-        await expect(access(path)).rejects.toMatchObject({ code: 'ENOENT' });
-      }, 60_000);
-      expect(cleared).toEqual([`reftable/${name}`]);
-      await writeFile(path, '');
-      const id = await publishOne(source, EDITS);
-      expect(await repository.git('rev-parse', 'main')).toBe(id);
-      expect(await repository.git('status', '--porcelain')).toBe('');
-    },
-  );
+  it('refuses a write while another process holds the lock of the tables, and changes nothing', async () => {
+    const { repository, source } = await open();
+    const lock = `${repository.folder}/.git/reftable/tables.list.lock`;
+    await writeFile(lock, '');
+    await expect(publishOne(source, EDITS)).rejects.toMatchObject({ kind: 'conflict' });
+    expect(await repository.git('status', '--porcelain')).toBe('');
+    await rm(lock);
+    const id = await publishOne(source, EDITS);
+    expect(await repository.git('rev-parse', 'main')).toBe(id);
+  });
 
   it('moves several refs all or none', async () => {
     const { repository, source } = await open();
@@ -173,18 +160,6 @@ it('syncRef rejects if the ref tables cannot be listed, since the ref may not be
   await expect(syncRef({ commonFolder }, 'refs/heads/main')).rejects.toMatchObject({ code: 'ELOOP' });
 });
 
-it('allFoldersOf finds a linked work tree that is recorded by a relative path', async () => {
-  const repository = await newRepository();
-  await repository.commit(FILES);
-  const linked = join(await temporaryFolder(), 'linked');
-  await repository.git('worktree', 'add', '--quiet', linked);
-  const note = join(repository.folder, '.git/worktrees/linked/gitdir');
-  // As git 2.48 and newer record it with `worktree.useRelativePaths`.
-  await writeFile(note, `${relative(dirname(note), linked)}/.git\n`);
-  const source = await openSource(repository.folder);
-  expect(await allFoldersOf(source.repository)).toContain(linked);
-});
-
 async function open(...options: string[]) {
   const repository = await newRepository(REFTABLE, ...options);
   await repository.commit(FILES);
@@ -192,7 +167,7 @@ async function open(...options: string[]) {
 }
 
 /** The head as it is now, and as it is read after each event of a watch. While refs migrate it cannot be read. */
-async function watchHeads({ reader, watch }: CheckoutSource): Promise<Head[]> {
+async function watchHeads({ reader, watch }: CloneSource): Promise<Head[]> {
   const heads = [await reader.head()];
   const reads: Promise<unknown>[] = [];
   const read = (): Promise<unknown> =>

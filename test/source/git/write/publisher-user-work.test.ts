@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { CheckoutSource } from '../../../../src/source/git/checkout.ts';
+import type { CloneSource } from '../../../../src/source/git/clone/clone.ts';
 import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
 import { faultsAt, openSource, publishOne, write } from '../support.ts';
@@ -191,7 +191,7 @@ describe("a user's work on other files", () => {
 /** One step of a user or the manager. A write must be published completely, or be a conflict and change nothing. */
 async function act(
   repository: TestRepository,
-  source: CheckoutSource,
+  source: CloneSource,
   path: string,
   kind: string,
   text: string,

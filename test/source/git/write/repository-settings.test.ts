@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository } from '../../../support/git.ts';
-import { draftOf, newRepository, openSource, publishOne, read, restart, status } from '../support.ts';
-import { interruptedSource, interruptWrite } from './interrupted-write.ts';
+import { draftOf, newRepository, openSource, publishOne, read, status } from '../support.ts';
 
 const FILES = {
   'ds/apps/web.yaml': 'a: web\n',
@@ -58,17 +57,6 @@ describe.each([
       await repository.git('rev-parse', `${await publishOne(source, { 'apps/web.yaml': 'c\n' })}^`),
     ).toBe(mine);
     await expectStatus(repository, '');
-  });
-
-  it('is as before after an interrupted write and a restart', async () => {
-    const repository = await repositoryWith(commands);
-    await interruptWrite(await interruptedSource(repository, 'tree-switched'), EDITS);
-    await restart(repository);
-    await expectStatus(repository, '');
-    expect([await read(repository, 'ds/apps/web.yaml'), await read(repository, 'ds/apps/new.yaml')]).toEqual([
-      'a: web\n',
-      null,
-    ]);
   });
 });
 

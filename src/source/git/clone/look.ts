@@ -1,60 +1,89 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { mapConcurrently } from '../../../async/concurrency.ts';
+import { exists } from '../../../disk/exists.ts';
 import { HoldfastError } from '../../../errors.ts';
-import type { FileEdit } from '../../source.ts';
+import type { CommitDraft, FileEdit } from '../../source.ts';
 import { commands } from '../process/commands.ts';
-import { askGit, GitFailure, isNegativeAnswer, runGit } from '../process/run.ts';
+import { askGit, runGit } from '../process/run.ts';
+import type { ObjectReader } from '../read/objects.ts';
 import { parseTreeList } from '../read/tree.ts';
+import { currentBranch } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
-import { type Checkout, changeIndex, type HeldCheckout } from './held-index.ts';
-import { isLocked } from './locks.ts';
-import { explainRefusal, UnreadableFile, unreadableFiles } from './unreadable.ts';
+import { dirtyFiles, movedOn } from './refusals.ts';
 
-/** Returns the error for a write to files with uncommitted work, or that cannot be read. */
-export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {
-  if (cause instanceof UnreadableFile) return unreadableFiles(paths, cause);
-  const message = `${paths.join(', ')}: the checkout has uncommitted work on this file; commit or undo it first`;
-  return new HoldfastError('conflict', message, { paths }, cause);
+/** A clone on this machine, and its objects. */
+export interface Clone {
+  repository: Repository;
+  objects: ObjectReader;
+}
+
+/** What a look has found. */
+export interface Look {
+  isCheckedOut: boolean;
+  /**
+   * Looks again: rejects as `moved-on` if someone has switched to the branch or away from it since, and resolves to
+   * whether someone may be about to.
+   */
+  mustWait(): Promise<boolean>;
 }
 
 /**
- * Moves index and work tree from one tree to another, without checking files that are the same in both. git refuses if a
- * file that differs has uncommitted work or cannot be read (an UnreadableFile).
+ * Looks at the work tree before a push. Rejects as `conflict` where git would overwrite work that it does not protect, or
+ * where the branch must not move because another work tree uses it. `base` is the commit that the drafts are made on.
  */
-export async function switchTree(checkout: HeldCheckout, from: string, to: string): Promise<void> {
-  const run = () => changeIndex(checkout, commands.switchTree(from, to));
+export async function lookBeforePush(
+  clone: Clone,
+  branch: string,
+  base: string | null,
+  drafts: readonly CommitDraft[],
+): Promise<Look> {
+  const { repository } = clone;
+  const isCheckedOut = (await currentBranch(repository)) === branch;
+  if (isCheckedOut) await lookAtFiles(clone, base, drafts);
+  else await refuseOtherHolder(repository, branch);
+  const mustWait = async (): Promise<boolean> => {
+    if (((await currentBranch(repository)) === branch) !== isCheckedOut) throw movedOn();
+    // git holds this lock until the end of a switch. If the branch is checked out, git itself needs the lock.
+    return !isCheckedOut && (await exists(`${repository.gitFolder}/index.lock`));
+  };
+  return { isCheckedOut, mustWait };
+}
+
+/** Rejects as `moved-on` if the holder is this very work tree, which has just been switched to the branch. */
+async function refuseOtherHolder(repository: Repository, branch: string): Promise<void> {
   try {
-    await run();
+    await refuseCheckedOutElsewhere(repository, branch);
   } catch (error) {
-    if (!isOutdated(error)) throw error;
-    await refreshIndex(checkout);
-    await run().catch(async (again: unknown) => {
-      throw isOutdated(again) ? await explainRefusal(again, checkout.repository.context.folder) : again;
-    });
+    throw (await currentBranch(repository)) === branch ? movedOn(error) : error;
   }
 }
 
-function isOutdated(error: unknown): error is GitFailure {
-  return error instanceof GitFailure && /not uptodate/.test(error.stderr);
+async function lookAtFiles(clone: Clone, base: string | null, drafts: readonly CommitDraft[]): Promise<void> {
+  const { repository } = clone;
+  const edits = lastEdits(drafts);
+  const written = await writtenFiles(clone, base, edits);
+  const paths = edits.map(({ path }) => posix.join(repository.prefix, path));
+  const areThere = await mapConcurrently(FILE_CONCURRENCY, paths, (path) =>
+    lstat(`${repository.context.folder}/${path}`).then(
+      () => true,
+      () => false,
+    ),
+  );
+  const there = new Set(paths.filter((_, index) => areThere[index]));
+  await refuseDirtyFiles(repository, paths, written, (path) => there.has(path));
 }
 
-/** Refreshes the index, so that files that were only touched no longer look changed. */
-export async function refreshIndex(checkout: HeldCheckout): Promise<void> {
-  await changeIndex(checkout, commands.refreshIndex()).catch(ignoreDirty);
-}
-
-/** A refresh exits with 1 if any file is really changed; whether that matters is for the next command to decide. */
-function ignoreDirty(error: unknown): string {
-  if (isNegativeAnswer(error) && !isLocked(error)) return '';
-  throw error;
+/** Returns the last edit of each file in all drafts together. */
+function lastEdits(drafts: readonly CommitDraft[]): FileEdit[] {
+  return [...new Map(drafts.flatMap(({ edits }) => edits).map((edit) => [edit.path, edit])).values()];
 }
 
 /** How many files are checked at the same time: thousands of calls started together delay everything else. */
-export const FILE_CONCURRENCY = 16;
+const FILE_CONCURRENCY = 16;
 
 /** The files that a write creates or changes, by path from the top of the work tree, and whether the base has each. */
-export type WrittenFiles = ReadonlyMap<string, boolean>;
+type WrittenFiles = ReadonlyMap<string, boolean>;
 
 /** Number of files in one folder from which listing the folder costs less than a request for each file. */
 const LISTING_THRESHOLD = 32;
@@ -63,8 +92,8 @@ const LISTING_THRESHOLD = 32;
  * Resolves to what `refuseDirtyFiles` needs to know about the base. For each single path, git reads its folder from the
  * beginning: for thousands of files in one folder, that took longer than everything else.
  */
-export async function writtenFiles(
-  { repository, objects }: Pick<Checkout, 'repository' | 'objects'>,
+async function writtenFiles(
+  { repository, objects }: Clone,
   base: string | null,
   edits: readonly FileEdit[],
 ): Promise<WrittenFiles> {
@@ -94,7 +123,7 @@ export async function writtenFiles(
  * never been checked out, overwrites an ignored file, also one in the place of a folder, and replaces a symbolic link by a
  * folder. `paths` are those of a write, from the top of the work tree; `isThere` tells whether a path exists now.
  */
-export async function refuseDirtyFiles(
+async function refuseDirtyFiles(
   repository: Repository,
   paths: readonly string[],
   written: WrittenFiles,
@@ -151,11 +180,6 @@ async function deletedOf({ context }: Repository, absent: readonly string[]): Pr
   return absent.filter((path) => deleted.has(path));
 }
 
-/** Whether a folder above `path` is a symbolic link, so that the path does not lie in the work tree at `top`. */
-export function isBehindLink(top: string, path: string): Promise<boolean> {
-  return anyParent(top, path, isLink);
-}
-
 /** Whether a check holds for any folder between `top` and `path`. */
 async function anyParent(
   top: string,
@@ -173,13 +197,8 @@ async function isReplaced(path: string): Promise<boolean> {
   return found !== null && !found.isDirectory();
 }
 
-async function isLink(path: string): Promise<boolean> {
-  const found = await lstat(path).catch(() => null);
-  return found?.isSymbolicLink() === true;
-}
-
 /** Rejects as `conflict` if another work tree has the branch checked out, or a rebase will move it. */
-export async function refuseCheckedOutElsewhere(repository: Repository, branch: string): Promise<void> {
+async function refuseCheckedOutElsewhere(repository: Repository, branch: string): Promise<void> {
   const name = branch.replace('refs/heads/', '');
   const blocks = (await runGit(repository.context, commands.listWorkTrees())).split('\0\0');
   const holder = blocks

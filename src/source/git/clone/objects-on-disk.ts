@@ -19,26 +19,31 @@ const AT_ONCE = 257;
 /** `stat` of `node:fs/promises` blocks the event loop, and with it the devices' requests, for twice as long. */
 const stat = promisify(statCallback);
 
-/** Makes sure that a commit of ours does not survive a loss of power without the commits that it builds on. */
-export interface BaseOnDisk {
-  /** Resolves when the base of a commit is on the disk, with everything it needs; at once if it was marked as synced. */
-  sync(base: string | null): Promise<void>;
-  /** Records that a commit of ours is on the disk, with everything it needs. */
+/** Makes sure that a commit of ours does not survive a loss of power without what it needs. */
+export interface ObjectsOnDisk {
+  /** Resolves when everything that a commit needs is on the disk; at once if it was marked as synced. */
+  syncBelow(base: string | null): Promise<void>;
+  /** Resolves when all objects that the repository got lately are on the disk. */
+  sync(): Promise<void>;
+  /** Records that a commit is on the disk, with everything it needs. */
   markSynced(commit: string): void;
 }
 
-/** A user's git syncs neither loose objects nor directory entries, unless it is configured to. */
-export function createBaseOnDisk({ commonFolder }: Pick<Repository, 'commonFolder'>): BaseOnDisk {
+/** git syncs no names of objects, and a user's git no loose objects either, unless it is configured to. */
+export function createObjectsOnDisk({ commonFolder }: Pick<Repository, 'commonFolder'>): ObjectsOnDisk {
   let syncedCommit: string | null = null;
   let syncedAt = 0;
+  const sync = async (): Promise<void> => {
+    const now = Date.now();
+    // A time in the future is from before the clock was set back, and excludes nothing.
+    const lastSync = syncedAt > now ? 0 : syncedAt;
+    await syncNewObjects(join(commonFolder, 'objects'), Math.max(lastSync - LAG, now - WRITEBACK_TIME));
+    syncedAt = now;
+  };
   return {
-    sync: async (base) => {
-      if (base === null || base === syncedCommit) return;
-      const now = Date.now();
-      // A time in the future is from before the clock was set back, and excludes nothing.
-      const lastSync = syncedAt > now ? 0 : syncedAt;
-      await syncNewObjects(join(commonFolder, 'objects'), Math.max(lastSync - LAG, now - WRITEBACK_TIME));
-      syncedAt = now;
+    sync,
+    syncBelow: async (base) => {
+      if (base !== null && base !== syncedCommit) await sync();
     },
     markSynced: (commit) => {
       syncedCommit = commit;

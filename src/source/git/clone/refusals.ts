@@ -3,17 +3,12 @@ import { type ErrorKind, HoldfastError } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
 import { GitFailure, stderrOf } from '../process/run.ts';
-import { isRefMismatch } from '../repository/refs.ts';
-import { isLocked } from '../work-tree/locks.ts';
-import { dirtyFiles } from '../work-tree/work-tree.ts';
+import { UnreadableFile, unreadableFiles } from './unreadable.ts';
 
 /** git's message for an index in the middle of a merge. */
 const UNMERGED = /resolve your current index first/;
 /** git's messages for uncommitted work in the way. */
 const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
-
-/** git's messages for a file that has changed while a patch was about to replace it. The patch may have been applied. */
-const CHANGED = /does not match (index|the current contents)|does not exist in index/;
 
 /** git's other messages when it cannot switch a checkout to a commit, with our error kind and message for each. */
 const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
@@ -31,30 +26,57 @@ const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
 
 /** git's messages for a missing object, or for a missing pack that contained it. */
 const MISSING =
-  /unable to read (sha1 file|tree)|failed to unpack tree object|missing (blob|tree)|cannot store pack file|unable to write file .*\.pack: No such file/;
+  /unable to read (sha1 file|tree|[0-9a-f]{40})|failed to unpack tree object|missing (blob|tree)|bad object|cannot store pack file|unable to write file .*\.pack: No such file/;
 
 /** Whether git failed because it could not find an object. */
 export function isObjectMissing(error: unknown): boolean {
   return error instanceof GitFailure && MISSING.test(error.stderr);
 }
 
-/** Whether `read-tree` refused to switch, and so has changed nothing. */
-export function isRefusal(error: unknown): boolean {
-  if (isLocked(error)) return true;
-  return error instanceof GitFailure && (UNMERGED.test(error.stderr) || DIRTY.test(error.stderr));
+/** git's messages for a locked index, and for a locked ref in files and in tables. git has then moved nothing. */
+const LOCKED =
+  /Unable to create '.*\.lock': File exists|cannot lock references|transaction prepare: data (is locked|concurrently modified)/;
+
+/** Whether git failed because another git process holds a lock of the repository, or left it behind. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof GitFailure && LOCKED.test(error.stderr);
+}
+
+/** Printed by `push --porcelain` if our hook has refused the push, and so has changed nothing. */
+const REFUSED_BY_HOOK = /\(push-to-checkout hook declined\)$/m;
+
+/** Whether a push was refused because index and work tree could not be moved. */
+export function isHookRefusal(error: unknown): boolean {
+  return error instanceof GitFailure && REFUSED_BY_HOOK.test(error.stderr);
+}
+
+/**
+ * Returns git's failure behind an error of a push into the clone, without the mark of lines from the other end, which is
+ * this machine, too; null if git is not behind it.
+ */
+export function failureOfPush(error: unknown): GitFailure | null {
+  const { cause } = error as { cause?: unknown };
+  if (!(cause instanceof GitFailure)) return null;
+  return new GitFailure({ args: ['push'] }, cause.exitCode, cause.stderr.replaceAll(/^remote: /gm, ''));
 }
 
 export function movedOn(cause?: unknown): HoldfastError {
   return new HoldfastError('moved-on', 'the branch has moved in the meantime', {}, cause);
 }
 
+/** Returns the error for a write to files with uncommitted work, or that cannot be read. */
+export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {
+  if (cause instanceof UnreadableFile) return unreadableFiles(paths, cause);
+  const message = `${paths.join(', ')}: the checkout has uncommitted work on this file; commit or undo it first`;
+  return new HoldfastError('conflict', message, { paths }, cause);
+}
+
 /** Returns the error for a failed write. `paths` are those of its drafts, below `prefix`. */
 export function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const text = stderrOf(error);
-  if (isRefMismatch(error)) return movedOn(error);
   const named = namedPaths(text, paths, prefix);
-  if (DIRTY.test(text) || CHANGED.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
+  if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {
     const message =
       'the index of the checkout has conflicts (of a merge, cherry-pick, revert or stash); resolve and stage them, or abort what left them';

@@ -1,11 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
-import { messageOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
-import { askGit } from '../process/run.ts';
 import { createTransfers, type Transfers } from '../process/transfer.ts';
-import { createDropper, type Drop, type Dropper } from './dropper.ts';
+import type { Repository } from '../repository/repository.ts';
+import { createDropper, type Dropper } from './dropper.ts';
 import { removeFailedJoin } from './leftovers.ts';
-import type { Repository } from './repository.ts';
 
 /** The number of packs at which they are joined: each publish and each fetch adds one, and lookups search all. */
 const MANY_PACKS = 50;
@@ -16,12 +14,6 @@ const LIMIT = { total: TIME_LIMIT, silence: TIME_LIMIT };
 const DAY = 24 * 60 * 60_000;
 /** Size of the index of a pack without objects, in bytes. */
 const EMPTY_INDEX = 1072;
-
-/**
- * git cannot join only some packs of a partial clone, and joining all of them could lose the files that mark it as
- * partial.
- */
-const PARTIAL = 'packs of a partial clone are not consolidated; run `git gc` there from time to time';
 
 /** Keeps the number of packs small, in the background. */
 export interface Maintenance {
@@ -39,48 +31,28 @@ export interface Maintenance {
 }
 
 /**
- * Joins packs in a geometric series, so that the cost of a run depends on what is new, not on what is there. A run that
- * would join all packs is also the time to drop, by `drop`, what has long been unreachable: mostly versions of the record
- * of ids, each of which replaces the one before. `git gc` would hardly ever find them old enough: it takes the age of a
- * pack for that of its objects, and each join makes a new pack. `onJoinSkipped` is called once with the reason why packs
- * are not joined, and with null once there are few again.
+ * Joins packs of the mirror in a geometric series, so that the cost of a run depends on what is new, not on what is there.
+ * A run that would join all packs is also the time to drop what has been unreachable for a day: mostly versions of the
+ * record of ids, each of which replaces the one before. `closeWriters` ends the processes that remember which objects
+ * exist, as `fast-import` does.
  */
-export function createMaintenance(
-  repository: Repository,
-  drop: Drop,
-  onJoinSkipped: (reason: string | null) => void = () => undefined,
-): Maintenance {
+export function createMaintenance(repository: Repository, closeWriters: () => Promise<void>): Maintenance {
   // `git repack` has a helper do the work, which would outlive it. Ended by SIGTERM, it removes its temporary packs.
   const group = createTransfers(repository.context, 'SIGTERM');
   const folder = `${repository.commonFolder}/objects/pack`;
-  const { reportReason, reportFew } = reportOnce(onJoinSkipped);
-  const dropper = createDropper(drop, folder, group, LIMIT);
+  const dropper = createDropper({ command: commands.repackReached(), closeWriters }, folder, group, LIMIT);
   let running: Promise<void> | null = null;
   let stopping = new AbortController();
-
-  /** Resolves to whether everything succeeded. */
-  const join = async (names: readonly string[], signal: AbortSignal): Promise<boolean> => {
-    try {
-      const isDropDue = await shouldDrop(repository, folder, names);
-      const hasSucceeded = await joinPacks({ repository, group, dropper }, isDropDue, signal);
-      if (!signal.aborted) reportFew();
-      return hasSucceeded;
-    } catch (error) {
-      // A failed clean-up harms nothing, and the next one may work.
-      if (!signal.aborted) reportReason(messageOf(error));
-      return false;
-    }
-  };
 
   const clean = async (): Promise<void> => {
     const { signal } = stopping;
     const names = await readdir(folder).catch((): string[] => []);
-    if (joinable(names).length < MANY_PACKS) return reportFew();
-    if (names.some((name) => name.endsWith('.promisor'))) return reportReason(PARTIAL);
-    // After a success, new unfinished packs belong to another process, which can be invisible here.
-    if (await join(names, signal)) return;
-    // What cannot be removed now, as when no file can be opened, stays until the next start.
-    await removeFailedJoin(repository, names, signal).catch(() => undefined);
+    if (joinable(names).length < MANY_PACKS) return;
+    // A failed clean-up harms nothing, and the next one may work.
+    const hasSucceeded = await joinPacks({ group, dropper }, await shouldDrop(folder, names), signal).catch(
+      () => false,
+    );
+    if (!hasSucceeded && dropper.isIdle()) await removeFailedJoin(folder, names);
   };
 
   const run = (): Promise<void> => {
@@ -113,14 +85,13 @@ export function createMaintenance(
 }
 
 interface JoinTools {
-  repository: Repository;
   group: Transfers;
   dropper: Dropper;
 }
 
 /** Resolves to whether every attempted step succeeded. */
 async function joinPacks(
-  { repository, group, dropper }: JoinTools,
+  { group, dropper }: JoinTools,
   isDropDue: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -128,23 +99,7 @@ async function joinPacks(
   if (signal.aborted) return false;
   // A due drop can fail: git is too old, the search takes too long, or objects are being added. Packs are then joined.
   if (!isDropped) await group.run(commands.repack(), LIMIT);
-  else if (await hasCommitGraph(repository)) await group.run(commands.writeCommitGraph(), LIMIT);
   return isDropped === isDropDue;
-}
-
-/** Reports a reason only once, until there are few packs again. */
-function reportOnce(onJoinSkipped: (reason: string | null) => void) {
-  let isReported = false;
-  return {
-    reportReason: (reason: string): void => {
-      if (!isReported) onJoinSkipped(reason);
-      isReported = true;
-    },
-    reportFew: (): void => {
-      if (isReported) onJoinSkipped(null);
-      isReported = false;
-    },
-  };
 }
 
 /**
@@ -160,13 +115,8 @@ function joinable(names: readonly string[]): string[] {
 }
 
 /** Whether it is time to drop unreachable objects. */
-async function shouldDrop(
-  repository: Repository,
-  folder: string,
-  names: readonly string[],
-): Promise<boolean> {
-  const isDue = (await wouldJoinAll(folder, joinable(names))) && !(await wasDoneToday(folder, names));
-  return isDue && !(await isLeftToUsers(repository));
+async function shouldDrop(folder: string, names: readonly string[]): Promise<boolean> {
+  return (await wouldJoinAll(folder, joinable(names))) && !(await wasDoneToday(folder, names));
 }
 
 /** Whether a geometric join would take all packs: the largest has less than twice as many objects as all others. */
@@ -185,24 +135,4 @@ async function wasDoneToday(folder: string, names: readonly string[]): Promise<b
   const lists = names.filter((name) => name.endsWith('.mtimes'));
   const found = await Promise.all(lists.map((name) => stat(`${folder}/${name}`).catch(() => null)));
   return found.some((file) => file !== null && Math.abs(Date.now() - file.mtimeMs) < DAY);
-}
-
-/** Whether there is a commit-graph, as `git gc` writes: `fsck` reports errors if it names dropped commits. */
-async function hasCommitGraph({ commonFolder }: Repository): Promise<boolean> {
-  const names = await readdir(`${commonFolder}/objects/info`).catch((): string[] => []);
-  return names.some((name) => name.startsWith('commit-graph'));
-}
-
-/**
- * Whether cleaning up is left to the users of the repository, because its own settings say when it happens, or because
- * it has grafts: git does not see them here, and more is reachable through them.
- */
-async function isLeftToUsers({ context, commonFolder }: Repository): Promise<boolean> {
-  if ((await stat(`${commonFolder}/info/grafts`).catch(() => null)) !== null) return true;
-  try {
-    const lines = (await askGit(context, commands.cleanUpSettings()))?.split('\n') ?? [];
-    return lines.some((line) => /^(local|worktree)\t(gc\.(auto|pruneexpire)|maintenance\.auto)$/.test(line));
-  } catch {
-    return true;
-  }
 }

@@ -1,17 +1,18 @@
 import { readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { removeFailedWriter } from '../../../../src/source/git/origin/leftovers.ts';
+import { createMaintenance } from '../../../../src/source/git/origin/maintenance.ts';
 import { commands } from '../../../../src/source/git/process/commands.ts';
 import { runGit } from '../../../../src/source/git/process/run.ts';
-import { createMaintenance } from '../../../../src/source/git/repository/maintenance.ts';
 import {
   findRepository,
   type Machine,
   type Repository,
 } from '../../../../src/source/git/repository/repository.ts';
 import { openCommitWriter } from '../../../../src/source/git/write/commit-writer.ts';
-import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
-import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
+import { writeFiles } from '../../../support/folder.ts';
+import { type TestRepository, testRepository } from '../../../support/git.ts';
 import { contextAt, draftOf, MACHINE, machineWith } from '../support.ts';
 
 /** Seconds. */
@@ -49,20 +50,13 @@ function numbered(what: string, count = 60): string[] {
   return Array.from({ length: count }, (_, index) => `${what} ${index}`);
 }
 
-/** The command that drops unreachable objects from a clone of a user, and from the mirror, which only managers use. */
-const DROPS = { clone: commands.repackReached(), mirror: commands.repackReachedOfDay() } as const;
-
-/** Opens the maintenance of a repository; the returned function runs a clean-up. */
+/** Opens the maintenance of a mirror; the returned function runs a clean-up. */
 async function openMaintenance(
   repository: TestRepository,
-  kind: keyof typeof DROPS,
   machine: Machine = MACHINE,
 ): Promise<() => Promise<void>> {
   const found = (await findRepository(repository.folder, machine)) as Repository;
-  const maintenance = createMaintenance(found, {
-    command: DROPS[kind],
-    closeWriters: async () => undefined,
-  });
+  const maintenance = createMaintenance(found, async () => undefined);
   onTestFinished(maintenance.close);
   return maintenance.run;
 }
@@ -79,71 +73,37 @@ const olderGit = (): Promise<Machine> => machineWith('case "$*" in *--cruft*) ex
 
 const UNREACHABLE_VERSIONS: readonly {
   name: string;
-  kind: keyof typeof DROPS;
   days: number;
   stays: boolean;
-  setting?: readonly [string, string];
   file?: readonly [string, string];
   machine?: () => Promise<Machine>;
 }[] = [
-  { name: 'are dropped from a clone after three weeks', kind: 'clone', days: 21, stays: false },
-  { name: 'stay in a clone for a week', kind: 'clone', days: 7, stays: true },
-  { name: 'are dropped from the mirror after two days', kind: 'mirror', days: 2, stays: false },
-  { name: 'stay in the mirror on their first day', kind: 'mirror', days: 0.1, stays: true },
-  {
-    name: 'stay if the repository itself sets how long unreachable objects are kept',
-    kind: 'clone',
-    days: 21,
-    stays: true,
-    setting: ['gc.pruneExpire', 'never'],
-  },
-  {
-    name: 'stay if the repository switches automatic gc off',
-    kind: 'clone',
-    days: 21,
-    stays: true,
-    setting: ['gc.auto', '0'],
-  },
-  {
-    name: 'stay if the repository switches automatic maintenance off',
-    kind: 'clone',
-    days: 21,
-    stays: true,
-    setting: ['maintenance.auto', 'false'],
-  },
-  {
-    name: 'stay if the repository has grafts, through which more can be reachable',
-    kind: 'clone',
-    days: 21,
-    stays: true,
-    file: ['.git/info/grafts', ''],
-  },
+  { name: 'are dropped after two days', days: 2, stays: false },
+  { name: 'stay on their first day', days: 0.1, stays: true },
   {
     name: 'stay while another process has marked a pack as in use',
-    kind: 'clone',
     days: 21,
     stays: true,
     file: ['.git/objects/pack/pack-1.keep', 'fetch-pack 1 on elsewhere\n'],
   },
-  { name: 'stay if git is too old for cruft packs', kind: 'clone', days: 21, stays: true, machine: olderGit },
+  { name: 'stay if git is too old for cruft packs', days: 21, stays: true, machine: olderGit },
 ];
 
 describe('unreachable versions of the record of ids', () => {
   it.each(UNREACHABLE_VERSIONS.map((row) => [row.name, row] as const))(
     '%s; all other objects stay',
-    async (_, { kind, days, stays, setting, file, machine }) => {
+    async (_, { days, stays, file, machine }) => {
       const repository = await testRepository();
       await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
       const thrownAway = await repository.commit({ 'ds/apps/web.yaml': 'b\n' });
       await repository.git('reset', '--hard', '--quiet', 'HEAD^');
       await repository.git('repack', '-a', '-d', '--quiet');
-      if (setting !== undefined) await repository.git('config', ...setting);
       if (file !== undefined) await writeFiles(repository.folder, Object.fromEntries([file]));
       const made = await makeVersions(repository, numbered('version'));
       const [old = '', tagged = ''] = made;
       await repository.git('tag', 'kept', tagged);
       await age(await packFiles(repository), days * DAY);
-      await (await openMaintenance(repository, kind, await machine?.()))();
+      await (await openMaintenance(repository, await machine?.()))();
       expect(await hasObject(repository, old)).toBe(stays);
       for (const id of [thrownAway, tagged, made.at(-1) as string])
         expect(await hasObject(repository, id)).toBe(true);
@@ -152,26 +112,10 @@ describe('unreachable versions of the record of ids', () => {
     },
   );
 
-  it.each([
-    ['one file', []],
-    ['a chain of files', ['--split']],
-  ])('are also dropped from a commit-graph that a user has written as %s', async (_, args) => {
-    const repository = await testRepository();
-    await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-    const [old = ''] = await makeVersions(repository, ['before the commit-graph']);
-    await repository.git('commit-graph', 'write', '--reachable', ...args);
-    await makeVersions(repository, numbered('version'));
-    await age(await packFiles(repository), 21 * DAY);
-    await (await openMaintenance(repository, 'clone'))();
-    expect(await hasObject(repository, old)).toBe(false);
-    expect(await repository.git('fsck', '--no-dangling')).toBe('');
-    await repository.git('commit-graph', 'verify');
-  });
-
   it('are searched for at most once a day', async () => {
     const repository = await testRepository();
     await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-    const run = await openMaintenance(repository, 'mirror');
+    const run = await openMaintenance(repository);
     await makeVersions(repository, numbered('first'));
     await run();
     const [old = ''] = await makeVersions(repository, numbered('second'));
@@ -199,7 +143,7 @@ describe('a clean-up', () => {
     await writeFile(unfinished, 'PACK');
     // In the future, so that it stays too young to have been left behind.
     await age([unfinished], -DAY);
-    await (await openMaintenance(repository, 'clone', await gitWithoutSpace()))();
+    await (await openMaintenance(repository, await gitWithoutSpace()))();
     expect((await packFiles(repository, '')).sort()).toEqual([...before, unfinished].sort());
     for (const id of made) expect(await hasObject(repository, id)).toBe(true);
   });
@@ -208,43 +152,15 @@ describe('a clean-up', () => {
     const repository = await testRepository();
     await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
     await makeVersions(repository, numbered('version'));
-    const writer = openCommitWriter((await findRepository(repository.folder, MACHINE)) as Repository);
+    const writer = openCommitWriter((await findRepository(repository.folder, MACHINE)) as Repository, () =>
+      removeFailedWriter(join(repository.folder, '.git')),
+    );
     onTestFinished(writer.close);
     await writer.write(await repository.git('rev-parse', 'HEAD'), [draftOf({ 'apps/web.yaml': 'b\n' })]);
     const keepMarks = await packFiles(repository, '.keep');
     expect(keepMarks).toHaveLength(1);
-    await (await openMaintenance(repository, 'clone', await gitWithoutSpace()))();
+    await (await openMaintenance(repository, await gitWithoutSpace()))();
     expect(await packFiles(repository, '.keep')).toEqual(keepMarks);
-  });
-
-  it.each(['repack.writeBitmaps', 'pack.writeBitmaps'])(
-    'joins packs even if the repository sets %s',
-    async (setting) => {
-      const repository = await testRepository();
-      await repository.commit({ 'ds/apps/web.yaml': 'a\n' });
-      await repository.git('repack', '-a', '-d', '--quiet');
-      await repository.git('config', setting, 'true');
-      // Then no objects are dropped, and the packs are joined geometrically.
-      await repository.git('config', 'gc.auto', '0');
-      await makeVersions(repository, numbered('version'));
-      await (await openMaintenance(repository, 'clone'))();
-      expect((await packFiles(repository)).length).toBeLessThan(5);
-    },
-  );
-
-  it('does not copy the objects that a clone borrows from another repository', async () => {
-    const lender = await testRepository();
-    const borrowed = await lender.commit({ 'ds/apps/web.yaml': 'a\n' });
-    const clone = repositoryAt(join(await temporaryFolder(), 'clone'));
-    await lender.git('clone', '--quiet', '--shared', lender.folder, clone.folder);
-    const [old = ''] = await makeVersions(clone, numbered('version'));
-    await age(await packFiles(clone), 21 * DAY);
-    await (await openMaintenance(clone, 'clone'))();
-    expect(await hasObject(clone, old)).toBe(false);
-    const packed = await Promise.all(
-      (await packFiles(clone, '.idx')).map((path) => clone.git('verify-pack', '--verbose', path)),
-    );
-    expect(packed.join('\n')).not.toContain(borrowed);
   });
 
   it('keeps an unfinished pack that an unseen process began in the meantime, if it succeeds', async () => {
@@ -255,7 +171,7 @@ describe('a clean-up', () => {
     const machine = await machineWith(
       `case "$*" in *repack*) touch -d '1 minute ago' '${unfinished}';; esac`,
     );
-    await (await openMaintenance(repository, 'clone', machine))();
+    await (await openMaintenance(repository, machine))();
     expect((await packFiles(repository)).length).toBeLessThan(5);
     expect(await packFiles(repository, '_others')).toEqual([unfinished]);
   });

@@ -1,4 +1,3 @@
-import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import {
@@ -8,55 +7,46 @@ import {
   type Reader,
   RepositoryConflict,
 } from '../../source.ts';
-import { trackingRef } from '../process/commands.ts';
+import type { PushOutcome } from '../origin/origin.ts';
+import { OriginUnavailable } from '../origin/origin-errors.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
-import type { Maintenance } from '../repository/maintenance.ts';
-import type { CommitWriter } from '../write/commit-writer.ts';
-import type { RefMover } from '../write/ref-mover.ts';
-import type { Origin, PushOutcome } from './origin.ts';
-import { OriginUnavailable } from './origin-errors.ts';
+import type { CommitWriter } from './commit-writer.ts';
+
+/** Commits to push, of which each has the one before it as its parent. */
+interface Batch {
+  base: Head;
+  drafts: readonly CommitDraft[];
+  /** The last commit. */
+  tip: string;
+}
 
 /** What `createPushPublisher` needs. */
 export interface PushPublisherParts {
-  /** Full name of the branch. */
-  branch: string;
-  origin: Origin;
   writer: CommitWriter;
-  reader: Reader;
-  refs: RefMover;
-  /** Fetches and pushes take turns: a fetch that began before a push would move the branch back in the mirror. */
-  turns: Queue;
-  /** See `MirrorState.fetch`. */
+  /** Reads the branch at origin, as of the last `fetch`. */
+  reader: Pick<Reader, 'head' | 'isAncestor'>;
+  /** Runs a push when it is its turn. */
+  inTurn(push: () => Promise<void>): Promise<void>;
+  /** As `Origin.push`. */
+  push(batch: Batch): Promise<PushOutcome>;
+  /** Is called after each push; the commits are published even if it rejects. */
+  onPushed(batch: Batch): Promise<void>;
+  /** What `onPushed` brings up to date, for users. */
+  follower: string;
+  /** Brings the reader up to date with origin. */
   fetch(): Promise<void>;
-  /** Milliseconds that a push waits for its turn. */
-  waitLimit: number;
-  maintenance: Maintenance;
   faults: Faults;
 }
 
-/** Creates a publisher that makes commits in the mirror and brings all of them to origin with one push. */
-export function createPushPublisher(parts: PushPublisherParts): Publisher {
-  const { writer, refs, turns, maintenance, faults, waitLimit } = parts;
-
-  const publish: Publisher['publish'] = async (base, drafts, onMade) => {
-    const commits = await makeCommits(writer, base, drafts);
-    faults.pass('commit-written');
-    onMade?.(commits);
-    refs.prepare();
-    await turns.runWithin(waitLimit, fetchInProgress, () => pushCommits(parts, base.revision, commits));
+/** Creates a publisher that makes commits in a repository of the manager and brings all of them to origin with one push. */
+export function createPushPublisher(parts: PushPublisherParts): Publisher['publish'] {
+  return async (base, drafts) => {
+    const commits = await makeCommits(parts.writer, base, drafts);
+    parts.faults.pass('commit-written');
+    const batch = { base, drafts, tip: commits.at(-1) as string };
+    await parts.inTurn(() => pushCommits(parts, batch, commits));
     return commits;
   };
-
-  return {
-    publish: (...args) => maintenance.addingObjects(() => publish(...args)),
-    close: async () => {
-      await Promise.all([writer.close(), refs.close()]);
-    },
-  };
-}
-
-function fetchInProgress(): HoldfastError {
-  return new HoldfastError('unavailable', 'a long fetch from origin is in progress; try again later');
 }
 
 async function makeCommits(
@@ -77,14 +67,14 @@ async function makeCommits(
  * Rejects as `moved-on` if the branch has moved, as `conflict` if origin does not move it, as `unavailable` if origin
  * cannot be reached.
  */
-async function pushCommits(parts: PushPublisherParts, from: string | null, commits: string[]): Promise<void> {
-  const first = await pushOnce(parts, from, commits);
+async function pushCommits(parts: PushPublisherParts, batch: Batch, commits: string[]): Promise<void> {
+  const first = await pushOnce(parts, batch, commits);
   if (first === null) return;
-  await requireUnmoved(parts, from);
+  await requireUnmoved(parts, batch);
   // If another push was in the way and then failed, it is over by now.
-  const second = await pushOnce(parts, from, commits);
+  const second = await pushOnce(parts, batch, commits);
   if (second === null) return;
-  await requireUnmoved(parts, from);
+  await requireUnmoved(parts, batch);
   throw new RepositoryConflict(second.kind === 'stale' ? HIDDEN : `${NOT_MOVED}: ${second.reason}`);
 }
 
@@ -95,13 +85,12 @@ const NOT_MOVED = 'origin does not update the branch, although nobody else has';
 /** Resolves to null if the commits are at origin, otherwise to why they are not. */
 async function pushOnce(
   parts: PushPublisherParts,
-  from: string | null,
+  batch: Batch,
   commits: string[],
 ): Promise<PushOutcome | null> {
-  const { branch, origin } = parts;
   let outcome: PushOutcome;
   try {
-    outcome = await origin.push(branch, from, commits.at(-1) as string);
+    outcome = await parts.push(batch);
   } catch (error) {
     if (!(error instanceof OriginUnavailable) || !error.isSent) throw error;
     await requireArrived(parts, commits, error);
@@ -109,33 +98,23 @@ async function pushOnce(
   }
   if (outcome.kind !== 'done') return outcome;
   parts.faults.pass('branch-moved');
-  await advanceMirror(parts, from, commits);
+  await afterPush(parts, batch, commits);
+  parts.faults.pass('publish-done');
   return null;
 }
 
-async function requireUnmoved({ fetch, reader }: PushPublisherParts, from: string | null): Promise<void> {
+async function requireUnmoved({ fetch, reader }: PushPublisherParts, { base }: Batch): Promise<void> {
   await fetch();
   const { revision } = await reader.head();
-  if (revision !== from) throw new HoldfastError('moved-on', 'the branch has moved in the meantime');
+  if (revision !== base.revision) throw new HoldfastError('moved-on', 'the branch has moved in the meantime');
 }
 
-/**
- * Moves the branch in the mirror to the pushed commits, which saves a fetch. If that fails, rejects with the commits in
- * the details: they are at origin but not applied here.
- */
-async function advanceMirror(
-  { refs, branch, fetch }: PushPublisherParts,
-  from: string | null,
-  commits: string[],
-): Promise<void> {
+/** If anything fails after the push, rejects with the commits in the details: they are published but not applied here. */
+async function afterPush(parts: PushPublisherParts, batch: Batch, commits: string[]): Promise<void> {
   try {
-    // A second fetch, since it removes what a failed one may have left in the way.
-    await refs
-      .move(trackingRef(branch), from, commits.at(-1) as string)
-      .catch(fetch)
-      .catch(fetch);
+    await parts.onPushed(batch);
   } catch (error) {
-    const sentence = 'the commit is published, but the mirror could not be updated';
+    const sentence = `the commit is published, but ${parts.follower} could not be updated`;
     const isExplained = error instanceof HoldfastError;
     const message = isExplained ? `${sentence}: ${error.message}` : explainFailure(sentence, error);
     throw new HoldfastError('unavailable', message, { commits }, error);

@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { lookBeforePush } from '../../../../src/source/git/clone/look.ts';
 import { openObjects } from '../../../../src/source/git/read/objects.ts';
-import { writtenFiles } from '../../../../src/source/git/work-tree/work-tree.ts';
 import { testRepository } from '../../../support/git.ts';
 import { contextAt, draftOf, openSource, write } from '../support.ts';
 
-it('asks git once about a folder in which a write changes many files, and still finds conflicts in it', async () => {
+it('a look asks git once about a folder in which a write changes many files, and still finds conflicts in it', async () => {
   const repository = await testRepository();
   const paths = Array.from({ length: 100 }, (_, index) => `groups/g${index}.yaml`);
   const base = await repository.commit(Object.fromEntries(paths.map((path) => [`ds/${path}`, 'a\n'])));
@@ -19,12 +19,11 @@ it('asks git once about a folder in which a write changes many files, and still 
     return objects.info(expression);
   };
   const edits = [...paths, 'groups/new.yaml', 'apps/one.yaml'].map((path) => ({ path, text: 'b\n' }));
-  const checkout = { repository: source.repository, objects: { ...objects, info } };
-  const written = await writtenFiles(checkout, base, edits);
-  expect(asked).toEqual([`${base}:ds/groups`, `${base}:ds/apps/one.yaml`]);
-  expect([...written.values()].filter(Boolean)).toHaveLength(100);
-  const head = await source.reader.head();
   const draft = { ...draftOf({}), edits };
+  const clone = { repository: source.repository, objects: { ...objects, info } };
+  expect(await lookBeforePush(clone, 'refs/heads/main', base, [draft])).toMatchObject({ isCheckedOut: true });
+  expect(asked).toEqual([`${base}:ds/groups`, `${base}:ds/apps/one.yaml`]);
+  const head = await source.reader.head();
   await rm(join(repository.folder, 'ds/groups/g7.yaml'));
   await expect(source.publisher.publish(head, [draft])).rejects.toMatchObject({
     kind: 'conflict',

@@ -21,6 +21,8 @@ export interface Dropper {
    * the work is done: `fast-import` and `fetch` rely on objects that already exist, and do not renew their age.
    */
   withoutDrops<T>(work: () => Promise<T>): Promise<T>;
+  /** Whether no such work is running. */
+  isIdle(): boolean;
 }
 
 export function createDropper(
@@ -33,6 +35,7 @@ export function createDropper(
   let runningCount = 0;
   let currentDrop: Promise<boolean> | null = null;
   return {
+    isIdle: () => runningCount === 0,
     run: async () => {
       if (runningCount > 0) return false;
       const startedBefore = startedCount;

@@ -1,0 +1,121 @@
+import { posix } from 'node:path';
+import { descriptorShortage } from '../../../disk/descriptors.ts';
+import { syncFiles, syncFolder } from '../../../disk/sync.ts';
+import { HoldfastError } from '../../../errors.ts';
+import type { Faults } from '../../../faults.ts';
+import type { Publisher, Reader } from '../../source.ts';
+import { refName } from '../process/commands.ts';
+import { createPushPublisher } from '../write/push-publisher.ts';
+import { type Clone, lookBeforePush } from './look.ts';
+import type { ObjectsOnDisk } from './objects-on-disk.ts';
+import type { ClonePusher } from './push.ts';
+import { failureOfPush, isObjectMissing, movedOn, publishError } from './refusals.ts';
+import type { Staging } from './staging.ts';
+import { explainRefusal } from './unreadable.ts';
+
+/** How many descriptors a write needs at most, with some to spare. */
+const NEEDED_DESCRIPTORS = 24;
+
+/** What `createClonePublisher` needs. */
+export interface ClonePublisherParts {
+  clone: Clone;
+  reader: Reader;
+  staging: Staging;
+  pusher: ClonePusher;
+  onDisk: ObjectsOnDisk;
+  /** Makes the moved ref durable. */
+  onPushed(ref: string): Promise<void>;
+  faults: Faults;
+}
+
+/**
+ * Publishes to a branch of a clone on this machine: commits are made in the staging repository, and pushed. If the branch
+ * is checked out, index and work tree move with it: only the paths of the commits are touched, and a path with uncommitted
+ * work is refused.
+ */
+export function createClonePublisher(parts: ClonePublisherParts): Publisher {
+  const { clone, reader, staging } = parts;
+  const publish = pushingTo(parts);
+
+  const attempt: Publisher['publish'] = async (base, drafts) => {
+    if (base.branch === null)
+      throw new HoldfastError('conflict', 'HEAD is detached; check out a branch for writes to go to');
+    requireDescriptors();
+    try {
+      return await publish(base, drafts);
+    } catch (error) {
+      if ((error as HoldfastError).details?.['commits'] !== undefined) throw error;
+      const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
+      const refusal = await refusalOf(clone, error, paths);
+      // To a commit that was made before it, someone's new commit looks like uncommitted work.
+      const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(reader, base.revision));
+      if (isOvertaken) throw movedOn(error);
+      throw refusal;
+    }
+  };
+
+  const retrying: Publisher['publish'] = (base, drafts) =>
+    staging.use(base.revision, () =>
+      attempt(base, drafts).catch(async (error: unknown) => {
+        // A running `fast-import` relies on objects that it has seen in the clone, and `git gc` may drop them.
+        if (!isObjectMissing((error as Error).cause)) throw error;
+        await staging.renew();
+        return attempt(base, drafts);
+      }),
+    );
+
+  return { publish: retrying, close: staging.close };
+}
+
+/** Makes commits in the staging repository and pushes them into the clone, without a retry and with errors as they come. */
+function pushingTo(parts: ClonePublisherParts): Publisher['publish'] {
+  const { clone, reader, staging, pusher, onDisk, onPushed, faults } = parts;
+  const { context, gitFolder, prefix } = clone.repository;
+  return createPushPublisher({
+    writer: staging.writer,
+    reader,
+    inTurn: (push) => push(),
+    push: async ({ base, drafts, tip }) => {
+      const branch = refName(base.branch ?? '');
+      const looked = await lookBeforePush(clone, branch, base.revision, drafts);
+      // The commits must not survive a loss of power without the ones below them.
+      await onDisk.syncBelow(base.revision);
+      return pusher.push({ ref: branch, from: base.revision, to: tip, ...looked });
+    },
+    onPushed: async ({ base, drafts, tip }) => {
+      const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => posix.join(prefix, path)));
+      // git syncs no file of a work tree, and one that a loss of power emptied would look like uncommitted work.
+      await Promise.all([
+        onPushed(base.branch as string),
+        syncFiles(context.folder, paths),
+        syncFolder(gitFolder),
+      ]);
+      onDisk.markSynced(tip);
+      faults.pass('branch-synced');
+    },
+    follower: 'the clone',
+    fetch: async () => undefined,
+    faults,
+  });
+}
+
+/** A write that runs out of descriptors half way can leave the work tree half updated, so it must not start. */
+function requireDescriptors(): void {
+  const trouble = descriptorShortage(NEEDED_DESCRIPTORS);
+  if (trouble === null) return;
+  throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
+}
+
+async function refusalOf({ repository }: Clone, error: unknown, paths: string[]): Promise<HoldfastError> {
+  const failure = failureOfPush(error);
+  if (failure === null) return publishError(error, paths, repository.prefix);
+  const explained = await explainRefusal(failure, repository.context.folder);
+  return publishError(explained, paths, repository.prefix);
+}
+
+async function hasMoved(reader: Reader, base: string | null): Promise<boolean> {
+  return reader.head().then(
+    ({ revision }) => revision !== base,
+    () => false,
+  );
+}

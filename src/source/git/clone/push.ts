@@ -1,0 +1,188 @@
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { accessConfig, shellQuoted } from '../origin/access.ts';
+import { createOrigin, type PushOutcome } from '../origin/origin.ts';
+import { OriginUnavailable } from '../origin/origin-errors.ts';
+import { commands } from '../process/commands.ts';
+import { diskTrouble } from '../process/disk-trouble.ts';
+import { withConfig } from '../process/environment.ts';
+import { emptyTreeIdLike } from '../process/object-ids.ts';
+import { type GitContext, GitFailure, runGit } from '../process/run.ts';
+import { createTransfers } from '../process/transfer.ts';
+import { withoutPrograms } from '../repository/programs.ts';
+import { branchTip } from '../repository/refs.ts';
+import type { Repository } from '../repository/repository.ts';
+import { failureOfPush, isHookRefusal, isLocked, publishError } from './refusals.ts';
+
+/** How long a push waits for a lock that another git process holds, and how long between two attempts (milliseconds). */
+const PATIENCE = 5000;
+const INTERVAL = 50;
+
+/**
+ * Moves index and work tree from the commit that the push replaces to the new one. That commit is not read from HEAD: a
+ * user's commit that came in between would be reverted. git runs the hook before it moves the branch, so it must not begin
+ * while the branch is locked. During a bisection, git takes a branch for checked out that is not. It sets the work tree since git (2.39) is wrong about that of a submodule. A file that was
+ * only touched looks changed until the index is refreshed.
+ */
+const HOOK = `#!/bin/sh
+test "$HOLDFAST_CHECKED_OUT" = true || exit 0
+test "$GIT_DIR" -ef "$HOLDFAST_GIT_DIR" || { echo 'error: another work tree has the branch checked out' >&2; exit 1; }
+test -e "$HOLDFAST_REF_LOCK" && { echo "error: Unable to create '$HOLDFAST_REF_LOCK': File exists" >&2; exit 1; }
+export GIT_WORK_TREE="$HOLDFAST_WORK_TREE"
+git read-tree -u -m "$HOLDFAST_FROM" "$1" 2>/dev/null && exit
+git update-index -q --refresh
+exec git read-tree -u -m "$HOLDFAST_FROM" "$1"
+`;
+
+/** Settings of the git that receives a push, beside those of every git. No setting of the clone itself changes. */
+const RECEIVING: readonly (readonly [string, string])[] = [
+  ['receive.denyCurrentBranch', 'updateInstead'],
+  ['receive.autogc', 'false'],
+  ['receive.maxInputSize', '0'],
+  ['receive.hideRefs', '!refs/heads'],
+  // If the clone borrows objects, git would run the command that this setting of the clone names.
+  ['core.alternateRefsCommand', 'true'],
+  // The clone is named by its path; who owns it was decided when it was opened.
+  ['safe.directory', '*'],
+];
+
+/** Pushes from the staging repository into the clone. */
+export interface ClonePusher {
+  /**
+   * Moves a ref of the clone by compare-and-swap (`from` is null for a ref that must not exist); if the branch is checked
+   * out, index and work tree move with it. If anything is in the way, nothing moves. Waits some seconds for a lock. Rejects
+   * as `Origin.push`; if the outcome is not known from git, it is read from the clone.
+   */
+  push(push: Push): Promise<PushOutcome>;
+}
+
+/** A push of one ref. */
+interface Push {
+  ref: string;
+  from: string | null;
+  to: string;
+  /** Whether index and work tree move with the ref. */
+  isCheckedOut: boolean;
+  /** Is called before each attempt; resolves to whether the push still has to wait, and can reject. */
+  mustWait(): Promise<boolean>;
+}
+
+/** Writes the hook to the data folder, and returns the pusher. */
+export async function createClonePusher(
+  clone: Repository,
+  staging: Repository,
+  dataFolder: string,
+): Promise<ClonePusher> {
+  const hooks = join(dataFolder, 'hooks');
+  await mkdir(hooks, { recursive: true, mode: 0o700 });
+  await writeFile(join(hooks, 'new'), HOOK, { mode: 0o700 });
+  await rename(join(hooks, 'new'), join(hooks, 'push-to-checkout'));
+  return {
+    push: async (push) => {
+      const safe = await withoutPrograms(clone);
+      const context = { ...staging.context, env: pushEnvironment(safe, staging, hooks, push) };
+      try {
+        const outcome = await pushPatiently(context, push);
+        if (outcome.kind === 'done') return outcome;
+        await takeBack(safe, push);
+        return refuseTrouble(outcome);
+      } catch (error) {
+        return await outcomeOfFailure(safe, push, error);
+      }
+    },
+  };
+}
+
+async function pushPatiently(context: GitContext, push: Push): Promise<PushOutcome> {
+  const { ref, from, to, mustWait } = push;
+  const limit = { total: context.timeLimit, silence: context.timeLimit };
+  // By SIGTERM, git removes its locks.
+  const transfers = createTransfers(context, 'SIGTERM');
+  const origin = createOrigin(transfers, ref, { first: limit, patient: limit, usual: limit });
+  const deadline = performance.now() + PATIENCE;
+  for (;;) {
+    const isLate = performance.now() > deadline;
+    if (isLate || !(await mustWait())) {
+      try {
+        return await origin.push(ref, from, to);
+      } catch (error) {
+        if (isLate || !isLocked((error as Error).cause)) throw error;
+      }
+    }
+    await sleep(INTERVAL);
+  }
+}
+
+/** Throws if the branch was not moved because the disk could not be written. */
+function refuseTrouble(outcome: PushOutcome): PushOutcome {
+  const failure = failureOfPush(outcome);
+  if (failure === null || diskTrouble(failure) === null) return outcome;
+  throw publishError(failure, [], '');
+}
+
+/** Reads from the clone what a push did that has failed; its processes have ended. */
+async function outcomeOfFailure(clone: Repository, push: Push, error: unknown): Promise<PushOutcome> {
+  const tip = await branchTip(clone, push.ref).catch(() => undefined);
+  if (tip === push.to) return { kind: 'done', reason: '' };
+  if (!isHookRefusal((error as Error).cause)) await takeBack(clone, push);
+  if (tip !== undefined || !(error instanceof OriginUnavailable)) throw error;
+  throw new OriginUnavailable(error.message, { isSent: true, isLate: error.isLate }, error.cause);
+}
+
+/**
+ * Brings index and work tree from a commit that the branch was not moved to back to where the branch is: git updates them
+ * before it moves the branch. Does nothing to files that are not as in that commit.
+ */
+async function takeBack(clone: Repository, { ref, to, isCheckedOut }: Push): Promise<void> {
+  try {
+    if (!isCheckedOut) return;
+    const tip = await branchTip(clone, ref);
+    await runGit(clone.context, commands.switchTree(to, tip ?? emptyTreeIdLike(to)));
+  } catch (error) {
+    // Objects that never arrived, or work of a user: then there is nothing to take back.
+    if (!(error instanceof GitFailure)) throw error;
+  }
+}
+
+function pushEnvironment(
+  clone: Repository,
+  staging: Repository,
+  hooks: string,
+  { ref, from, to, isCheckedOut }: Push,
+): Record<string, string> {
+  const { context, gitFolder, commonFolder } = clone;
+  const receiving = withConfig(context.env, [...RECEIVING, ['core.hooksPath', hooks]]);
+  const access = accessConfig({ ...NO_CREDENTIALS, url: gitFolder });
+  const env = withConfig(staging.context.env, [
+    ...access,
+    ['remote.origin.receivepack', receiveCommand(receiving)],
+  ]);
+  return {
+    ...env,
+    GIT_ALLOW_PROTOCOL: 'file',
+    HOLDFAST_CHECKED_OUT: String(isCheckedOut),
+    HOLDFAST_GIT_DIR: gitFolder,
+    HOLDFAST_WORK_TREE: context.folder,
+    HOLDFAST_REF_LOCK: `${commonFolder}/${ref}.lock`,
+    HOLDFAST_FROM: from ?? emptyTreeIdLike(to),
+  };
+}
+
+const NO_CREDENTIALS = {
+  username: null,
+  token: null,
+  tokenFile: null,
+  sshKey: null,
+  knownHosts: null,
+  caFile: null,
+} as const;
+
+/** The variables that git keeps from the git at the other end, which needs them as every git of the manager does. */
+const KEPT_BACK = /^GIT_(CONFIG_(COUNT|KEY_\d+|VALUE_\d+)|GRAFT_FILE|NO_REPLACE_OBJECTS|ALLOW_PROTOCOL)$/;
+
+/** The command that receives a push, for the shell in which git runs it. */
+function receiveCommand(env: Readonly<Record<string, string>>): string {
+  const variables = Object.entries(env).filter(([name]) => KEPT_BACK.test(name));
+  return [...variables.map(([name, value]) => `${name}=${shellQuoted(value)}`), 'git receive-pack'].join(' ');
+}

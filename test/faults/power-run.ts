@@ -199,6 +199,8 @@ async function putInOrder({ folder, git }: TestRepository): Promise<void> {
   for (const name of ['index.lock', 'refs/heads/main.lock'])
     await rm(join(folder, '.git', name), { force: true });
   await git('reset', '--quiet', '--hard');
+  // A file that the write was about to add.
+  await git('clean', '--quiet', '--force', '-d');
 }
 
 /** Checks that the write in progress has happened completely, not at all, or was applied and taken back. */

@@ -78,6 +78,8 @@ function pushingTo(parts: ClonePublisherParts): Publisher['publish'] {
     push: async ({ base, drafts, tip }) => {
       const branch = refName(base.branch ?? '');
       const looked = await lookBeforePush(clone, branch, base.revision, drafts);
+      // Somebody can have switched away before the look: their branch is the one that is followed now.
+      if (!looked.isCheckedOut && (await reader.head()).branch !== branch) throw movedOn();
       // The commits must not survive a loss of power without the ones below them.
       await onDisk.syncBelow(base.revision);
       return pusher.push({ ref: branch, from: base.revision, to: tip, ...looked });

@@ -1,6 +1,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readIfExists } from '../../../disk/read.ts';
 import { accessConfig, shellQuoted } from '../origin/access.ts';
 import { createOrigin, type PushOutcome } from '../origin/origin.ts';
 import { OriginUnavailable } from '../origin/origin-errors.ts';
@@ -23,16 +24,20 @@ const INTERVAL = 50;
  * Moves index and work tree from the commit that the push replaces to the new one. That commit is not read from HEAD: a
  * user's commit that came in between would be reverted. git runs the hook before it moves the branch, so it must not begin
  * while the branch is locked. During a bisection, git takes a branch for checked out that is not. It sets the work tree since git (2.39) is wrong about that of a submodule. A file that was
- * only touched looks changed until the index is refreshed.
+ * only touched looks changed until the index is refreshed. A switch of branches releases the index just before it moves
+ * HEAD: then the step is taken back, and the push tried again.
  */
 const HOOK = `#!/bin/sh
 test "$HOLDFAST_CHECKED_OUT" = true || exit 0
 test "$GIT_DIR" -ef "$HOLDFAST_GIT_DIR" || { echo 'error: another work tree has the branch checked out' >&2; exit 1; }
 test -e "$HOLDFAST_REF_LOCK" && { echo "error: Unable to create '$HOLDFAST_REF_LOCK': File exists" >&2; exit 1; }
 export GIT_WORK_TREE="$HOLDFAST_WORK_TREE"
-git read-tree -u -m "$HOLDFAST_FROM" "$1" 2>/dev/null && exit
-git update-index -q --refresh
-exec git read-tree -u -m "$HOLDFAST_FROM" "$1"
+git read-tree -u -m "$HOLDFAST_FROM" "$1" 2>/dev/null ||
+  { git update-index -q --refresh; git read-tree -u -m "$HOLDFAST_FROM" "$1"; } || exit
+read -r head < "$GIT_DIR/HEAD" && test "$head" != "$HOLDFAST_HEAD" || exit 0
+git read-tree -u -m "$1" "$HOLDFAST_FROM"
+echo "error: Unable to create '$GIT_DIR/HEAD.lock': File exists" >&2
+exit 1
 `;
 
 /** Settings of the git that receives a push, beside those of every git. No setting of the clone itself changes. */
@@ -81,7 +86,9 @@ export async function createClonePusher(
   return {
     push: async (push) => {
       const safe = await withoutPrograms(clone);
-      const context = { ...staging.context, env: pushEnvironment(safe, staging, hooks, push) };
+      const head = ((await readIfExists(join(clone.gitFolder, 'HEAD'))) ?? '').trim();
+      const env = { ...pushEnvironment(safe, staging, hooks, push), HOLDFAST_HEAD: head };
+      const context = { ...staging.context, env };
       try {
         const outcome = await pushPatiently(context, push);
         if (outcome.kind === 'done') return outcome;

@@ -29,16 +29,16 @@ interface InfoApp {
 }
 
 /** As much of an app as says which one it is. Its other fields are the planner's. */
-const AppHead = z.looseObject({ app_name: Name, app_id: AppRecord.shape.app_id });
+const AppShape = z.looseObject({ app_name: Name, app_id: AppRecord.shape.app_id });
 
 /** A reply in which each app is checked only as far as the reply depends on it. */
-const InfoHead = z.looseObject({
+const InfoShape = z.looseObject({
   prune_id: InfoRecord.shape.prune_id,
   device_group_id: InfoRecord.shape.device_group_id,
   apps_list: z.array(Name),
-  apps: z.array(AppHead),
+  apps: z.array(AppShape),
 });
-type InfoHead = z.infer<typeof InfoHead>;
+type InfoShape = z.infer<typeof InfoShape>;
 
 /** The parts of a reply that are in its body. */
 export type InfoBody = Pick<InfoReply, 'body' | 'groupId' | 'pruneId' | 'apps' | 'unknownFields'>;
@@ -63,17 +63,17 @@ export function checkedReply({
 
 /** Returns the parts of a parsed body whose shape is right, or what is wrong with it. Also for one that was kept. */
 export function checkedBody(value: unknown): InfoBody | { problem: string } {
-  const parsed = InfoHead.safeParse(value);
+  const parsed = InfoShape.safeParse(value);
   if (!parsed.success) return { problem: problemOf(parsed.error) };
-  const head = parsed.data;
-  const problem = listProblem(head);
+  const info = parsed.data;
+  const problem = listProblem(info);
   if (problem !== null) return { problem };
   return {
     body: value,
-    groupId: head.device_group_id,
-    pruneId: head.prune_id,
-    apps: head.apps.map((app) => ({ name: app.app_name, id: app.app_id, record: app })),
-    unknownFields: unknownFields(head),
+    groupId: info.device_group_id,
+    pruneId: info.prune_id,
+    apps: info.apps.map((app) => ({ name: app.app_name, id: app.app_id, record: app })),
+    unknownFields: unknownFields(info),
   };
 }
 
@@ -92,7 +92,7 @@ function problemOf(error: z.ZodError): string {
   return `the reply is not that of a manager: ${place === '' ? '' : `${place}: `}${issue?.message}`;
 }
 
-function listProblem({ apps_list: names, apps }: InfoHead): string | null {
+function listProblem({ apps_list: names, apps }: InfoShape): string | null {
   const seen = new Set<string>();
   for (const name of names) {
     if (seen.has(name)) return `the reply names the app "${name}" twice`;
@@ -102,8 +102,8 @@ function listProblem({ apps_list: names, apps }: InfoHead): string | null {
   return isSame ? null : 'the apps of the reply are not those of its apps_list';
 }
 
-function unknownFields(head: InfoHead): string[] {
-  const names = new Set(Object.keys(head).filter((name) => !Object.hasOwn(InfoRecord.shape, name)));
-  for (const app of head.apps) for (const name of readAppRecord(app).unknown) names.add(`apps.${name}`);
+function unknownFields(info: InfoShape): string[] {
+  const names = new Set(Object.keys(info).filter((name) => !Object.hasOwn(InfoRecord.shape, name)));
+  for (const app of info.apps) for (const name of readAppRecord(app).unknown) names.add(`apps.${name}`);
   return [...names];
 }

@@ -90,13 +90,13 @@ export class Poller {
   #accept(reply: InfoReply): boolean {
     const { memory } = this.#device;
     const { config } = this.#parts;
-    const origin = {
+    const sender = {
       fleet: reply.fleet,
       manager: config.MANAGER,
       group: config.DEVICE_GROUP,
       epoch: memory.epoch,
     };
-    const source = sourceOf(origin);
+    const source = sourceOf(sender);
     const isSame = memory.source === source;
     const refusal = refuse(reply, isSame ? memory.groupId : null, this.#device.listed);
     if (refusal !== null && refusal.code === 'ids-behind') return this.#noteBehind(refusal.text);

@@ -1,6 +1,6 @@
 import type { Container, Role, WantedApp } from './model.ts';
 
-/** Labels by which a worker finds its containers again. They are the record of what was done (docs/devices.md). */
+/** Labels by which a worker finds its containers again. They say what was done (docs/devices.md). */
 const LABEL = {
   app: 'holdfast.app',
   slot: 'holdfast.slot',

@@ -17,7 +17,7 @@ export interface Policy {
 }
 
 /** A reply whose shape is right. The fields of its apps are not checked yet. */
-export interface InfoHead {
+export interface CheckedInfo {
   groupId: number;
   pruneId: number;
   apps: readonly { name: string; id: number; record: Readonly<Record<string, unknown>> }[];
@@ -27,25 +27,25 @@ export interface InfoHead {
  * Returns the source of ids: of a fleet, or of the manager at an address if it does not say which fleet it is, and of one
  * group. `epoch` counts how often somebody had the ids forgotten.
  */
-export function sourceOf(origin: {
+export function sourceOf(sender: {
   fleet: string | null;
   manager: string;
   group: string;
   epoch: number;
 }): string {
-  const { fleet, manager, group, epoch } = origin;
+  const { fleet, manager, group, epoch } = sender;
   const text = JSON.stringify([fleet ?? manager, group, ...(epoch === 0 ? [] : [epoch])]);
   return hash('sha256', text).slice(0, 16);
 }
 
 /** Returns what a reply asks of this machine. An app that cannot be done is left as it is, and the others are done. */
-export function readWanted(reply: InfoHead, source: string, machine: Machine, policy: Policy): Wanted {
+export function readWanted(reply: CheckedInfo, source: string, machine: Machine, policy: Policy): Wanted {
   const { groupId, pruneId, apps } = reply;
   return { source, groupId, pruneId, apps: apps.map((app) => readApp(app, machine, policy)) };
 }
 
 function readApp(
-  { name, id, record }: InfoHead['apps'][number],
+  { name, id, record }: CheckedInfo['apps'][number],
   machine: Machine,
   policy: Policy,
 ): WantedApp {
@@ -111,7 +111,7 @@ function isAllowedMount(source: string, allowed: readonly string[] | null): bool
  * Returns why a reply is not accepted, given the last one that was; null if it is. A lower id of the group comes from a
  * manager whose cache is old, and nobody takes an app away without a higher one.
  */
-export function refuse(reply: InfoHead, groupId: number | null, apps: readonly string[]): Obstacle | null {
+export function refuse(reply: CheckedInfo, groupId: number | null, apps: readonly string[]): Obstacle | null {
   if (groupId === null) return null;
   if (reply.groupId < groupId) {
     const text = `the manager says device_group_id ${reply.groupId}, but this device has seen ${groupId}`;

@@ -63,8 +63,8 @@ export const layers = {
     promise: 'where revisions come from and where commits go',
   },
   store: {
-    may: ['errors', 'async', 'disk', 'protocol', 'desired', 'plan'],
-    promise: 'applied objects, ids, operations, reports',
+    may: ['errors', 'async', 'disk', 'protocol', 'desired', 'plan', 'history'],
+    promise: 'applied objects, ids, operations, the ledger and the history, reports',
   },
   reconcile: {
     may: ['errors', 'async', 'faults', 'protocol', 'desired', 'plan', 'source', 'store'],

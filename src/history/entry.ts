@@ -2,10 +2,10 @@ import type { FolderCommit, Person } from './commit.ts';
 import { type PullRequest, pullRequestOf, subjectOf, trailersOf } from './message.ts';
 
 /** How a change came: by git, or by a request to the manager's API. */
-type Via = 'git' | 'api';
+export type Via = 'git' | 'api';
 
 /** Who did something. `email` is null if it is not known. */
-interface Actor {
+export interface Actor {
   name: string;
   email: string | null;
   via: Via;

@@ -1,7 +1,8 @@
 import type { FileOrigin } from '../plan/step.ts';
 import type { Kind } from '../protocol/name.ts';
+import type { OperationEntry } from './operation.ts';
 import type { StoredCounter } from './rules/work.ts';
-import type { OperationEntry, StoreState } from './store.ts';
+import type { StoreState } from './store.ts';
 
 /** The part of a store that is not in rows: its state. */
 export interface ContentsState extends Omit<StoreState, 'mark'> {

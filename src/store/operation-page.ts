@@ -1,4 +1,4 @@
-import type { OperationEntry } from './store.ts';
+import type { OperationEntry } from './operation.ts';
 
 /**
  * A page ends once its entries have this many ids. A prune of all groups gives one id to each, and a reply is

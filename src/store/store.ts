@@ -1,8 +1,12 @@
+import type { Effect } from '../plan/effect.ts';
 import type { FileOrigin, Step } from '../plan/step.ts';
 import type { App } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Kind, ObjectKey } from '../protocol/name.ts';
 import type { Report } from '../protocol/report.ts';
+import type { EntryPage, EntryQuery, HistoryState, ListedEntry, Telling } from './entry.ts';
+import type { Act } from './ledger.ts';
+import type { NewOperation, OperationEntry } from './operation.ts';
 import type { ReportPage, ReportQuery } from './report.ts';
 
 /** An applied app and the ids that the store gave it: `oid` is 24 hex digits, `appId` rises with every change. */
@@ -103,6 +107,9 @@ export interface ApplyBatch {
   rules: string;
   /** Objects whose content is unchanged, but whose file has changed. */
   origins: readonly { kind: Kind; name: string; origin: FileOrigin }[];
+  /** The branch that was followed, and what devices will do: for the ledger. */
+  branch?: string | null;
+  effects?: readonly Effect[];
   /** Called after each step with the number of steps that are done. */
   onStep?(done: number): void;
 }
@@ -142,27 +149,6 @@ export interface SeedBatch {
   /** The history that the seeds come from. */
   from: HistoryPoint;
 }
-
-/** The operations that raise ids without a commit. */
-export const OPERATIONS = ['restart', 'prune', 'prune-all'] as const;
-
-/** An entry of the operations log. */
-export interface OperationEntry {
-  /** Rises with every entry. */
-  id: number;
-  /** Unix milliseconds. */
-  at: number;
-  actor: string;
-  action: (typeof OPERATIONS)[number];
-  /** The app or group; null for `prune-all`. */
-  name: string | null;
-  requestId: string;
-  /** The ids that it gave, by the name of the app or group. */
-  ids: Record<string, number>;
-}
-
-/** An entry that the store has not given an id yet. */
-export type NewOperation = Omit<OperationEntry, 'id'>;
 
 /** Who requested an operation, and when (Unix milliseconds). */
 export interface OperationContext {
@@ -277,6 +263,25 @@ export interface OperationStore {
   operations(before: number | null, limit: number): Promise<OperationEntry[]>;
 }
 
+/**
+ * The ledger, which `apply` and the operations write as a part of their own writes, and the entries of the history, which are told
+ * from it and from git.
+ */
+export interface HistoryStore {
+  /** Resolves to the first act after this number; null if there is none. */
+  nextAct(after: number): Promise<Act | null>;
+  /** How far the history is told; null if that has not begun. */
+  historyState(): Promise<HistoryState | null>;
+  /** Adds entries, and moves the state on. Resolves to false, and changes nothing, if the state is not the expected one. */
+  tell(telling: Telling): Promise<boolean>;
+  /** Resolves to the entries with an `n` below `before` (null: all) that match, newest first, at most `limit`. */
+  entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage>;
+  /** Resolves to an entry with all of its changes; null if there is none of this number. */
+  entry(n: number): Promise<ListedEntry | null>;
+  /** Resolves to the revision of an entry that begins with these digits; null if it is none, or not the only one. */
+  revisionOf(prefix: string): Promise<string | null>;
+}
+
 /** Keeps the reports of devices. */
 export interface ReportStore {
   /**
@@ -304,7 +309,14 @@ export interface ReportStore {
  *
  * All methods reject with a `HoldfastError`, of kind `unavailable` if the store cannot be reached.
  */
-export interface Store extends Reachable, ObjectReads, DeviceReads, PassStore, OperationStore, ReportStore {
+export interface Store
+  extends Reachable,
+    ObjectReads,
+    DeviceReads,
+    PassStore,
+    OperationStore,
+    HistoryStore,
+    ReportStore {
   /**
    * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except
    * that a second `close` resolves.

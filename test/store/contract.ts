@@ -1,6 +1,7 @@
 import { describe } from 'vitest';
 import { applyContract } from './contract/apply.ts';
 import { changesContract } from './contract/changes.ts';
+import { historyContract } from './contract/history.ts';
 import { idsLoss } from './contract/ids-loss.ts';
 import { idsModel } from './contract/ids-model.ts';
 import { operationsContract } from './contract/operations.ts';
@@ -18,6 +19,7 @@ export function storeContract(name: string, open: OpenStore): void {
     readsContract(open);
     changesContract(open);
     operationsContract(open);
+    historyContract(open);
     seedsContract(open);
     reportsContract(open);
     idsModel((body) => withStore(open, body));

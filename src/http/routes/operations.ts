@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { OPERATIONS, type OperationEntry } from '../../store/store.ts';
+import { OPERATIONS, type OperationEntry } from '../../store/operation.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';

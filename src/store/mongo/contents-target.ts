@@ -9,7 +9,7 @@ import type {
   Reached,
   ReachedParts,
 } from '../contents.ts';
-import type { OperationEntry } from '../store.ts';
+import type { OperationEntry } from '../operation.ts';
 import { MongoContents } from './contents.ts';
 import type { FleetRoot } from './documents.ts';
 import { isDuplicateKey } from './errors.ts';

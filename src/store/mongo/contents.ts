@@ -9,8 +9,8 @@ import type {
   ContentsState,
 } from '../contents.ts';
 import { maxOid } from '../object-id.ts';
+import type { OperationEntry } from '../operation.ts';
 import { operationEntry } from '../operation-page.ts';
-import type { OperationEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
 import type { FleetRoot, ObjectDocument, OperationDocument, ReportsRoot } from './documents.ts';
 import { progressOf } from './fleet-reads.ts';

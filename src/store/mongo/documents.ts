@@ -1,5 +1,6 @@
 import type { Kind } from '../../protocol/name.ts';
 import type { ContentsObject } from '../contents.ts';
+import type { EntryKind, EntryQuery, HistoryState } from '../entry.ts';
 import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';
 import type { HistoryPoint } from '../store.ts';
@@ -39,8 +40,8 @@ export interface Documents {
   /** Deletes the changes that were staged for versions up to `version`. */
   dropStaged(root: RootId, version: number): Promise<void>;
   /**
-   * Writes each change to its document: of an object if the document has a lower version or does not exist, of an
-   * operation or a report if the document does not exist. Not atomic, in no particular order; several commands.
+   * Writes each change to its document: of an object or an entry if the document has a lower version or does not exist,
+   * of anything else if the document does not exist. Not atomic, in no particular order; several commands.
    */
   put(changes: readonly Change[]): Promise<void>;
 
@@ -50,6 +51,14 @@ export interface Documents {
   objectsSince(version: number, scan?: ObjectScan): Promise<ObjectDocument[]>;
   /** Reads operations with an id below `before`, newest first. */
   operations(before: number, limit: number): Promise<OperationDocument[]>;
+  /** Reads the rows of the first act with a number above `after`, in order; two commands. */
+  nextLedger(after: number): Promise<LedgerDocument[]>;
+  /** Reads entries below `before` that match, newest first, and counts all that match; two commands. */
+  entries(query: EntryQuery, before: number | null, limit: number): Promise<FoundEntries>;
+  /** Reads an entry and its other parts, in order; two commands. */
+  entry(n: number): Promise<FoundEntry | null>;
+  /** Reads the entries with a key that begins so, and goes on with hexadecimal digits or not at all. */
+  entriesByPrefix(prefix: string): Promise<EntryDocument[]>;
   /** Reads the reports that match and follow `query.after`, in ascending order of `_id`. */
   reports(query: ReportQuery, limit: number): Promise<FoundReports>;
   /**
@@ -109,6 +118,8 @@ export interface FleetRoot extends Root {
   /** Every counter that changed earlier counts as changed at this id sequence. */
   allChanged: number;
   lastOid: string | null;
+  /** Absent in a root that an earlier release wrote. */
+  history?: HistoryState | null;
 }
 
 /** The root of the reports that came through the API. */
@@ -130,6 +141,9 @@ export interface LeaseDocument {
 export type Change =
   | { in: 'objects'; document: ObjectDocument }
   | { in: 'operations'; document: OperationDocument }
+  | { in: 'ledger'; document: LedgerDocument }
+  | { in: 'entries'; document: EntryDocument }
+  | { in: 'entry_parts'; document: EntryPartDocument }
   | { in: 'reports'; document: ReportDocument };
 
 export interface StagedChange {
@@ -153,6 +167,50 @@ export interface ObjectDocument extends Omit<ContentsObject, 'key'> {
 /** An entry of the operations log; `_id` is the version that it was written with. */
 export interface OperationDocument extends Omit<OperationRow, 'id'> {
   _id: number;
+}
+
+/** A row of the ledger. `number` is the version that it was written with. */
+export interface LedgerDocument {
+  _id: string;
+  number: number;
+  part: number;
+  /** JSON. */
+  body: string;
+}
+
+/** An entry of the history; `_id` is its number. */
+export interface EntryDocument {
+  _id: number;
+  /** The version of the root that wrote it. */
+  version: number;
+  kind: EntryKind;
+  at: number;
+  /** See `entryText`. */
+  text: string;
+  /** See `entryKeys`. */
+  keys: string[];
+  /** What a list shows: JSON. */
+  body: string;
+}
+
+/** The rest of a long entry, in parts that count up from 1. */
+export interface EntryPartDocument {
+  _id: string;
+  n: number;
+  part: number;
+  /** JSON. */
+  body: string;
+}
+
+/** Entries of a list, and how many match on all pages. */
+export interface FoundEntries {
+  documents: Omit<EntryDocument, 'keys' | 'text'>[];
+  total: number;
+}
+
+export interface FoundEntry {
+  document: EntryDocument;
+  parts: EntryPartDocument[];
 }
 
 /** A report that came through the API. The fields besides `body` are there to be searched. */

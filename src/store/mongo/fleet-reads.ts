@@ -2,6 +2,7 @@ import { forEachYielding } from '../../async/pace.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { ContentsCounter } from '../contents.ts';
+import type { OperationEntry } from '../operation.ts';
 import { OperationPage, operationEntry } from '../operation-page.ts';
 import {
   appliedObject,
@@ -18,7 +19,6 @@ import type {
   CounterKind,
   CounterRow,
   GroupInfo,
-  OperationEntry,
   StoredApp,
   StoredGroup,
   StoreState,

@@ -7,13 +7,18 @@ import {
   MongoBulkWriteError,
   type OptionalUnlessRequiredId,
 } from 'mongodb';
+import type { EntryQuery } from '../entry.ts';
 import type { ReportQuery } from '../report.ts';
 import type { Connection } from './connection.ts';
 import type {
   Change,
   Documents,
+  EntryDocument,
+  FoundEntries,
+  FoundEntry,
   FoundReports,
   LeaseDocument,
+  LedgerDocument,
   ObjectDocument,
   ObjectScan,
   OperationDocument,
@@ -22,6 +27,7 @@ import type {
   RootId,
   StagedChange,
 } from './documents.ts';
+import { findByPrefix, findEntries, findEntry, nextLedger } from './entry-queries.ts';
 import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
 import { dropOldest, expireSome, findReports, measureReports, reportToStore } from './report-queries.ts';
 import { COLLECTIONS } from './schema.ts';
@@ -128,6 +134,22 @@ export class MongoDocuments implements Documents {
     );
   }
 
+  nextLedger(after: number): Promise<LedgerDocument[]> {
+    return this.#run((db) => nextLedger(db, after));
+  }
+
+  entries(query: EntryQuery, before: number | null, limit: number): Promise<FoundEntries> {
+    return this.#run((db) => findEntries(db, query, before, limit));
+  }
+
+  entry(n: number): Promise<FoundEntry | null> {
+    return this.#run((db) => findEntry(db, n));
+  }
+
+  entriesByPrefix(prefix: string): Promise<EntryDocument[]> {
+    return this.#run((db) => findByPrefix(db, prefix));
+  }
+
   reports(query: ReportQuery, limit: number): Promise<FoundReports> {
     return this.#run((db) => findReports(db, query, limit));
   }
@@ -178,12 +200,14 @@ function chunks<T>(all: readonly T[]): (readonly T[])[] {
 }
 
 async function putChunk(db: Db, changes: readonly Change[]): Promise<void> {
-  const entries = changes.flatMap((change) => (change.in === 'operations' ? [change.document] : []));
-  const reports = changes.flatMap((change) => (change.in === 'reports' ? [change.document] : []));
-  const documents = changes.flatMap((change) => (change.in === 'objects' ? [change.document] : []));
-  await putNewer(objects(db), documents);
-  await insertMissing(operations(db), entries);
-  await insertMissing(db.collection(COLLECTIONS.reports), reports.map(reportToStore));
+  const into = <I extends Change['in']>(name: I): Extract<Change, { in: I }>['document'][] =>
+    changes.flatMap((change) => (change.in === name ? [change.document as never] : []));
+  await putNewer(objects(db), into('objects'));
+  await insertMissing(operations(db), into('operations'));
+  await insertMissing(db.collection(COLLECTIONS.ledger), into('ledger'));
+  await insertMissing(db.collection(COLLECTIONS.entryParts), into('entry_parts'));
+  await putNewer(db.collection<EntryDocument>(COLLECTIONS.entries), into('entries'));
+  await insertMissing(db.collection(COLLECTIONS.reports), into('reports').map(reportToStore));
 }
 
 /**
@@ -191,9 +215,9 @@ async function putChunk(db: Db, changes: readonly Change[]): Promise<void> {
  * the upsert fails on the duplicate `_id`. That failure is the guard. FerretDB stops at the first such failure of a
  * command; then the documents are written one by one.
  */
-async function putNewer(collection: Collection<ObjectDocument>, documents: ObjectDocument[]): Promise<void> {
+async function putNewer<D extends Versioned>(collection: Collection<D>, documents: D[]): Promise<void> {
   if (documents.length === 0) return;
-  const put = (some: AnyBulkWriteOperation<ObjectDocument>[]): Promise<number> =>
+  const put = (some: AnyBulkWriteOperation<D>[]): Promise<number> =>
     ignoringDuplicates(some.length, () => collection.bulkWrite(some, { ordered: false }));
   const replacements = documents.map(replacingOlder);
   const tried = await put(replacements);
@@ -201,9 +225,15 @@ async function putNewer(collection: Collection<ObjectDocument>, documents: Objec
   for (const replacement of replacements) await put([replacement]);
 }
 
-function replacingOlder(document: ObjectDocument): AnyBulkWriteOperation<ObjectDocument> {
+interface Versioned extends Document {
+  _id: string | number;
+  version: number;
+}
+
+function replacingOlder<D extends Versioned>(document: D): AnyBulkWriteOperation<D> {
   const { _id, version } = document;
-  return { replaceOne: { filter: { _id, version: { $lt: version } }, replacement: document, upsert: true } };
+  const filter = { _id, version: { $lt: version } } as Filter<D>;
+  return { replaceOne: { filter, replacement: document, upsert: true } };
 }
 
 async function insertMissing<D extends Document>(collection: Collection<D>, documents: D[]): Promise<void> {

@@ -10,6 +10,9 @@ export const COLLECTIONS = {
   objects: 'objects',
   staged: 'staged_changes',
   operations: 'operations',
+  ledger: 'ledger',
+  entries: 'history',
+  entryParts: 'history_parts',
   reports: 'nebula_reports',
 } as const;
 
@@ -30,6 +33,9 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     [{ writer: 1 }, { name: 'holdfast_writer' }],
     [{ head: 1, version: 1 }, { name: 'holdfast_head' }],
   ],
+  [COLLECTIONS.ledger]: [[{ number: 1, part: 1 }, { name: 'holdfast_number' }]],
+  [COLLECTIONS.entries]: [[{ keys: 1, _id: -1 }, { name: 'holdfast_keys' }]],
+  [COLLECTIONS.entryParts]: [[{ n: 1, part: 1 }, { name: 'holdfast_n' }]],
   [COLLECTIONS.reports]: [
     [{ hostname: 1, _id: 1 }, { name: 'holdfast_hostname' }],
     [{ device_group: 1, _id: 1 }, { name: 'holdfast_device_group' }],
@@ -120,6 +126,7 @@ export function newFleetRoot(fleet: string): FleetRoot {
     idSequence: 0,
     allChanged: 0,
     lastOid: null,
+    history: null,
   };
 }
 

@@ -2,11 +2,14 @@ import type { AppDefaults } from '../../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
 import { closedError } from '../closed.ts';
+import type { EntryPage, EntryQuery, HistoryState, ListedEntry, Telling } from '../entry.ts';
+import type { Act } from '../ledger.ts';
 import { oidGenerator } from '../object-id.ts';
+import type { NewOperation, OperationEntry } from '../operation.ts';
 import type { ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead, requireSequence } from '../rules/claim.ts';
-import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
+import { log, pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
 import { seedCounters } from '../rules/seed.ts';
 import type {
   AppliedObject,
@@ -16,9 +19,7 @@ import type {
   ChangedObjects,
   CounterRow,
   GroupInfo,
-  NewOperation,
   OperationContext,
-  OperationEntry,
   SeedBatch,
   Store,
   StoredApp,
@@ -28,7 +29,9 @@ import type {
 import { Committer, type Draft, requireVersion } from './committer.ts';
 import type { Documents, FleetRoot, ObjectDocument, ReportsRoot } from './documents.ts';
 import { FleetReads } from './fleet-reads.ts';
+import { HistoryReads } from './history-reads.ts';
 import { Reports } from './reports.ts';
+import { draftTelling } from './telling.ts';
 import { WorkingSet } from './working-set.ts';
 
 /** What the store depends on. */
@@ -57,6 +60,7 @@ export class DocumentStore implements Store {
   readonly #documents: Documents;
   readonly #fleet: Committer<FleetRoot>;
   readonly #reads: FleetReads;
+  readonly #history: HistoryReads;
   readonly #reports: Reports;
   #isClosed = false;
 
@@ -67,6 +71,7 @@ export class DocumentStore implements Store {
     this.#documents = documents;
     this.#fleet = new Committer<FleetRoot>(documents, 'fleet', { ...options, newWriter });
     this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
+    this.#history = new HistoryReads(documents, this.#fleet);
     const committer = new Committer<ReportsRoot>(documents, 'reports', { ...options, newWriter });
     this.#reports = new Reports({ documents, committer, fleet: this.#fleet, random, maxBytes });
   }
@@ -153,11 +158,35 @@ export class DocumentStore implements Store {
   }
 
   logOperation(entry: NewOperation): Promise<void> {
-    return this.#write([], ({ operations }) => operations.add(entry));
+    return this.#write([], (work) => log(work, entry));
   }
 
   operations(before: number | null, limit: number): Promise<OperationEntry[]> {
     return this.#call(() => this.#reads.operations(before, limit));
+  }
+
+  nextAct(after: number): Promise<Act | null> {
+    return this.#call(() => this.#history.nextAct(after));
+  }
+
+  historyState(): Promise<HistoryState | null> {
+    return this.#call(() => this.#history.state());
+  }
+
+  tell(telling: Telling): Promise<boolean> {
+    return this.#call(() => this.#fleet.write((root) => draftTelling(this.#documents, root, telling)));
+  }
+
+  entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage> {
+    return this.#call(() => this.#history.page(query, before, limit));
+  }
+
+  entry(n: number): Promise<ListedEntry | null> {
+    return this.#call(() => this.#history.entry(n));
+  }
+
+  revisionOf(prefix: string): Promise<string | null> {
+    return this.#call(() => this.#history.revisionOf(prefix));
   }
 
   seedCounters(batch: SeedBatch): Promise<void> {

@@ -2,18 +2,21 @@ import { FRESH_COUNTER } from '../../plan/ids.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf } from '../../protocol/name.ts';
 import type { ContentsCounter } from '../contents.ts';
+import { actRows } from '../ledger.ts';
 import type { NewOid } from '../object-id.ts';
+import type { NewOperation } from '../operation.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type {
   CounterWork,
+  LedgerWork,
   ObjectContent,
   ObjectWork,
   OperationWork,
   StoredCounter,
   Work,
 } from '../rules/work.ts';
-import type { CounterKind, NewOperation } from '../store.ts';
-import type { Change, FleetRoot, ObjectDocument, OperationDocument } from './documents.ts';
+import type { CounterKind } from '../store.ts';
+import type { Change, FleetRoot, LedgerDocument, ObjectDocument, OperationDocument } from './documents.ts';
 import { RootWork } from './root-work.ts';
 
 /** What a working set starts from. */
@@ -31,12 +34,14 @@ export class WorkingSet implements Work {
   readonly objects: ObjectWork;
   readonly counters: CounterWork;
   readonly operations: OperationWork;
+  readonly ledger: LedgerWork;
   readonly newOid: NewOid;
   readonly defaults: AppDefaults;
   readonly #version: number;
   readonly #documents: Map<string, ObjectDocument>;
   readonly #touched = new Set<string>();
   readonly #entries: OperationDocument[] = [];
+  #ledger: LedgerDocument[] = [];
 
   constructor({ root, documents, newOid, defaults }: WorkingSetOptions) {
     this.#version = root.version + 1;
@@ -47,6 +52,12 @@ export class WorkingSet implements Work {
     this.objects = this.#objectWork();
     this.counters = this.#counterWork();
     this.operations = { add: (entry) => this.#log(entry) };
+    this.ledger = {
+      add: (act) => {
+        const number = this.#version;
+        this.#ledger = actRows(act).map((body, part) => ({ _id: `${number}/${part}`, number, part, body }));
+      },
+    };
   }
 
   /** Returns the changes so far, with the version that the write will make. */
@@ -55,7 +66,11 @@ export class WorkingSet implements Work {
       const document = this.#documents.get(id) as ObjectDocument;
       return { in: 'objects', document: { ...document, version: this.#version } };
     });
-    return [...objects, ...this.#entries.map((document): Change => ({ in: 'operations', document }))];
+    return [
+      ...objects,
+      ...this.#entries.map((document): Change => ({ in: 'operations', document })),
+      ...this.#ledger.map((document): Change => ({ in: 'ledger', document })),
+    ];
   }
 
   #log({ actor, requestId, at, action, name, ids }: NewOperation): void {
@@ -132,7 +147,8 @@ export class WorkingSet implements Work {
 export function rowOf(document: ObjectDocument | undefined): ObjectRow | undefined {
   if (document === undefined || document.stored === null) return undefined;
   const { name, own, prune, stored } = document;
-  const { oid, content, hash } = stored;
+  const { oid, content, hash, origin } = stored;
+  const { path, blob } = origin ?? { path: null, blob: null };
   const changed = Math.max(own?.changed ?? 0, prune?.changed ?? 0);
-  return { name, oid, id: own?.last ?? 0, prune_id: prune?.last ?? 0, changed, content, hash };
+  return { name, oid, id: own?.last ?? 0, prune_id: prune?.last ?? 0, changed, content, hash, path, blob };
 }

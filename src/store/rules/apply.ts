@@ -1,11 +1,14 @@
 import { once } from '../../async/once.ts';
 import { Pace } from '../../async/pace.ts';
 import type { Content } from '../../desired/content.ts';
+import { changedFields } from '../../plan/describe.ts';
 import { raise } from '../../plan/ids.ts';
-import type { Step } from '../../plan/step.ts';
+import type { FileOrigin, Step } from '../../plan/step.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
+import type { Kind } from '../../protocol/name.ts';
 import { sameValue } from '../../protocol/values.ts';
 import { contentHash } from '../content-hash.ts';
+import type { LedgerChange, NewAct } from '../ledger.ts';
 import type { ApplyBatch, AssignedId, CounterKind } from '../store.ts';
 import { requireSequence } from './claim.ts';
 import { appContent, groupContent, type ObjectRow } from './rows.ts';
@@ -21,6 +24,8 @@ interface Pass {
   counters: { kind: CounterKind; name: string; counter: StoredCounter }[];
   /** The last `_id` that was made; null if no object was created. */
   lastOid: string | null;
+  /** What the ledger tells of this pass. */
+  ledger: LedgerChange[];
 }
 
 /** A step that creates or updates its object. */
@@ -34,9 +39,10 @@ type Upsert = Step & { after: Content };
  */
 export async function applyBatch(work: Work, batch: ApplyBatch): Promise<AssignedId[]> {
   requireSequence(work.state.lastClaim(), batch.sequence);
+  const before = work.state.appliedRevision();
   work.state.setApplied(batch.revision, batch.at, batch.rules);
   const changed = once(() => work.state.nextIdSequence());
-  const pass: Pass = { at: batch.at, changed, counters: [], lastOid: null };
+  const pass: Pass = { at: batch.at, changed, counters: [], lastOid: null, ledger: [] };
   const pace = new Pace();
   const given: AssignedId[] = [];
   for (const [index, step] of batch.steps.entries()) {
@@ -46,7 +52,7 @@ export async function applyBatch(work: Work, batch: ApplyBatch): Promise<Assigne
     await pace.step();
   }
   for (const { kind, name, origin } of batch.origins) {
-    work.objects.setOrigin(kind, name, origin);
+    moveFile(work, kind, name, origin, pass);
     await pace.step();
   }
   for (const { kind, name, counter } of pass.counters) {
@@ -54,6 +60,7 @@ export async function applyBatch(work: Work, batch: ApplyBatch): Promise<Assigne
     await pace.step();
   }
   if (pass.lastOid !== null) work.state.setLastOid(pass.lastOid);
+  if (before !== batch.revision || pass.ledger.length > 0) work.ledger.add(actOf(batch, before, pass.ledger));
   return given;
 }
 
@@ -66,11 +73,15 @@ function applyStep(work: Work, step: Step, pass: Pass): number | null {
   const stored = work.objects.find(step.kind, step.name);
   if (stored === undefined) return create(work, step, pass);
   if (isSame(stored, step, work.defaults)) {
-    work.objects.setOrigin(step.kind, step.name, step.origin);
+    moveFile(work, step.kind, step.name, step.origin, pass);
     return null;
   }
   const id = raiseCounter(work, step.kind, step.name, pass);
   work.objects.update(step.kind, step.name, rowOf(step));
+  const before = contentOf(step.kind, stored.content, work.defaults);
+  const { kind, name, after, origin } = step;
+  const fields = changedFields(before, after);
+  pass.ledger.push({ kind, name, change: 'update', id, fields, before: originOf(stored), after: origin });
   return id;
 }
 
@@ -92,13 +103,22 @@ function create(work: Work, step: Upsert, pass: Pass): number {
   pass.lastOid = newOid(pass.at);
   objects.insert(kind, name, pass.lastOid, row);
   const keepsPruneId = isUnchanged && counters.get('prune', name).last > 0;
-  if (kind === 'device_group' && !keepsPruneId) raiseCounter(work, 'prune', name, pass);
+  pass.ledger.push({ kind, name, change: 'create', id, fields: [], before: null, after: step.origin });
+  if (kind === 'app') return id;
+  const prune = keepsPruneId ? counters.get('prune', name).last : raiseCounter(work, 'prune', name, pass);
+  const nothing = { fields: [], before: null, after: null };
+  pass.ledger.push({ kind: 'prune', name, change: 'create', id: prune, ...nothing });
   return id;
 }
 
 /** Removes an object. Its counter stays, without a hash, so that a later object of this name gets a new id. */
 function remove({ objects, counters }: Work, { kind, name }: Step, pass: Pass): void {
   const counter = counters.get(kind, name);
+  const stored = objects.find(kind, name);
+  if (stored !== undefined) {
+    const before = originOf(stored);
+    pass.ledger.push({ kind, name, change: 'delete', id: null, fields: [], before, after: null });
+  }
   if (objects.remove(kind, name) || counter.hash !== null) {
     putCounter(pass, kind, name, { ...counter, hash: null });
   }
@@ -125,6 +145,28 @@ function rowOf({ kind, after, origin }: Upsert) {
 function isSame(stored: ObjectRow, { kind, after }: Upsert, defaults: AppDefaults): boolean {
   const json = JSON.stringify(after);
   if (stored.content === json) return true;
-  const seen = kind === 'app' ? appContent(stored.content, defaults) : groupContent(stored.content);
-  return sameValue(seen, JSON.parse(json));
+  return sameValue(contentOf(kind, stored.content, defaults), JSON.parse(json));
+}
+
+function contentOf(kind: Kind, json: string, defaults: AppDefaults): Content {
+  return kind === 'app' ? appContent(json, defaults) : groupContent(json);
+}
+
+function originOf({ path, blob }: ObjectRow): FileOrigin | null {
+  return path === null || blob === null ? null : { path, blob };
+}
+
+/** Sets the file of an object that stays the same for devices. */
+function moveFile(work: Work, kind: Kind, name: string, origin: FileOrigin | null, pass: Pass): void {
+  const stored = work.objects.find(kind, name);
+  work.objects.setOrigin(kind, name, origin);
+  if (stored === undefined) return;
+  const [before, id] = [originOf(stored), stored.id];
+  if (before?.path === origin?.path && before?.blob === origin?.blob) return;
+  pass.ledger.push({ kind, name, change: 'file', id, fields: [], before, after: origin });
+}
+
+function actOf(batch: ApplyBatch, before: string | null, changes: LedgerChange[]): NewAct {
+  const { at, revision, branch = null, effects = [] } = batch;
+  return { at, applied: { revision, before, branch }, operation: null, changes, effects: [...effects] };
 }

@@ -1,6 +1,8 @@
 import { Pace } from '../../async/pace.ts';
 import { raise } from '../../plan/ids.ts';
 import { ifMatchRefusal } from '../if-match.ts';
+import type { LedgerChange } from '../ledger.ts';
+import type { NewOperation } from '../operation.ts';
 import type { AtRevision, CounterKind, OperationContext, StoredApp, StoredGroup } from '../store.ts';
 import { storedApp, storedGroup } from './rows.ts';
 import type { Work } from './work.ts';
@@ -17,7 +19,7 @@ export function restartApp(
   const app = storedApp(row, work.defaults);
   requireMatch(app, ifMatch);
   const id = raiseCounter(work, 'app', name, work.state.nextIdSequence());
-  work.operations.add({ ...context, action: 'restart', name, ids: { [name]: id } });
+  log(work, { ...context, action: 'restart', name, ids: { [name]: id } });
   return { value: { ...app, appId: id }, revision: work.state.appliedRevision() };
 }
 
@@ -39,7 +41,7 @@ export function pruneGroup(
   const group = storedGroup(row);
   requireMatch(group, ifMatch);
   const id = raiseCounter(work, 'prune', name, work.state.nextIdSequence());
-  work.operations.add({ ...context, action: 'prune', name, ids: { [name]: id } });
+  log(work, { ...context, action: 'prune', name, ids: { [name]: id } });
   return { value: { ...group, pruneId: id }, revision: work.state.appliedRevision() };
 }
 
@@ -57,8 +59,20 @@ export async function pruneAll(
     await pace.step();
   }
   const ids = Object.fromEntries(given);
-  work.operations.add({ ...context, action: 'prune-all', name: null, ids });
+  log(work, { ...context, action: 'prune-all', name: null, ids });
   return { value: ids, revision: work.state.appliedRevision() };
+}
+
+/** Implements `Store.logOperation` on a store's `Work`: adds an operation to its log and to the ledger. */
+export function log(work: Pick<Work, 'operations' | 'ledger'>, entry: NewOperation): void {
+  const { at, action, name, actor, requestId, ids } = entry;
+  const kind: CounterKind = action === 'restart' ? 'app' : 'prune';
+  const changes = Object.entries(ids).map(([object, id]): LedgerChange => {
+    return { kind, name: object, change: 'update', id, fields: [], before: null, after: null };
+  });
+  work.operations.add(entry);
+  const operation = { action, name, actor, requestId };
+  work.ledger.add({ at, applied: null, operation, changes, effects: [] });
 }
 
 /** Raises a counter, and returns its new id. */

@@ -18,6 +18,9 @@ export interface ObjectRow {
   /** JSON. */
   content: string;
   hash: string;
+  /** The file of its content; null if it is not known. */
+  path: string | null;
+  blob: string | null;
 }
 
 /** Parses an app's content. Fields that were added to the product after it was stored get their defaults. */

@@ -2,8 +2,10 @@ import type { Counter } from '../../plan/ids.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
+import type { NewAct } from '../ledger.ts';
 import type { NewOid } from '../object-id.ts';
-import type { CounterKind, HistoryPoint, NewOperation } from '../store.ts';
+import type { NewOperation } from '../operation.ts';
+import type { CounterKind, HistoryPoint } from '../store.ts';
 import type { ObjectRow } from './rows.ts';
 
 /** The part of a stored object that a step sets. */
@@ -28,6 +30,7 @@ export interface Work {
   objects: ObjectWork;
   counters: CounterWork;
   operations: OperationWork;
+  ledger: LedgerWork;
   /** Makes the `_id` of objects. The caller must store the last one by `state.setLastOid`. */
   newOid: NewOid;
   /** The values of fields that were added to the product after an app was stored. */
@@ -79,4 +82,9 @@ export interface CounterWork {
 
 export interface OperationWork {
   add(entry: NewOperation): void;
+}
+
+export interface LedgerWork {
+  /** Adds an act; at most one in a write. */
+  add(act: NewAct): void;
 }

@@ -13,7 +13,7 @@ import type {
   ReachedParts,
 } from '../contents.ts';
 import { maxOid } from '../object-id.ts';
-import type { OperationEntry } from '../store.ts';
+import type { OperationEntry } from '../operation.ts';
 import { closeOnFailure, createFile, type Database, openCopyTarget, prepare } from './connection.ts';
 import { KEYS, SqliteContents } from './contents.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';

@@ -7,8 +7,9 @@ import type {
   ContentsReport,
   ContentsState,
 } from '../contents.ts';
+import type { OperationEntry } from '../operation.ts';
 import { type OperationRow, operationEntry } from '../operation-page.ts';
-import type { CounterKind, OperationEntry } from '../store.ts';
+import type { CounterKind } from '../store.ts';
 import { closeOnFailure, type Database, openReader, prepare } from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';

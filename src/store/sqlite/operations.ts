@@ -1,5 +1,5 @@
+import type { NewOperation, OperationEntry } from '../operation.ts';
 import { OperationPage, type OperationRow, operationEntry } from '../operation-page.ts';
-import type { NewOperation, OperationEntry } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
 /** Writes the operations log, inside the caller's transaction. */

@@ -5,7 +5,7 @@ import type { FileOrigin } from '../../plan/step.ts';
  * objects first.
  */
 export const SELECT_OBJECTS = `
-  SELECT o.name, o.oid, own.last AS id, o.content, o.hash,
+  SELECT o.name, o.oid, own.last AS id, o.content, o.hash, o.path, o.blob,
     coalesce(prune.last, 0) AS prune_id, max(own.changed, coalesce(prune.changed, 0)) AS changed
   FROM objects AS o CROSS JOIN counters AS own ON own.kind = o.kind AND own.name = o.name
   LEFT JOIN counters AS prune ON o.kind = 'device_group' AND prune.kind = 'prune' AND prune.name = o.name`;

@@ -102,6 +102,42 @@ export function addReportBytes(db: Database): void {
 export const SUM_REPORT_BYTES = `
 UPDATE state SET report_bytes = (SELECT coalesce(sum(${REPORT_BYTES}), 0) FROM reports);`;
 
+/**
+ * Version 5: the ledger and the entries of the history. `body` is JSON, cut into parts if it is long; the first part of an entry is
+ * what a list shows. `entries` is narrow, since every count reads all of it. `state.history` is a `HistoryState`, as JSON.
+ */
+export function addHistory(db: Database): void {
+  db.exec(`
+CREATE TABLE ledger (
+  number INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (number, part)
+) STRICT;
+
+CREATE TABLE entries (
+  n INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE entry_keys (
+  key TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (key, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE entry_bodies (
+  n INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (n, part)
+) STRICT;
+
+ALTER TABLE state ADD COLUMN history TEXT;`);
+}
+
 /** Creates the tables in an empty database. `fleet` is the identity of its fleet, in random hexadecimal digits. */
 export function createSchema(db: Database, fleet: string): void {
   db.exec(TABLES);

@@ -4,12 +4,15 @@ import { Queue } from '../../async/queue.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
 import { closedError } from '../closed.ts';
+import type { EntryPage, EntryQuery, HistoryState, ListedEntry, Telling } from '../entry.ts';
+import type { Act } from '../ledger.ts';
+import type { NewOperation, OperationEntry } from '../operation.ts';
 import type { ReportPage, ReportQuery } from '../report.ts';
 import { dropAll } from '../report-expiry.ts';
 import { ReportIntake, type ReportList } from '../report-intake.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead } from '../rules/claim.ts';
-import { pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
+import { log, pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
 import { groupInfo } from '../rules/rows.ts';
 import { seedCounters } from '../rules/seed.ts';
 import type {
@@ -19,9 +22,7 @@ import type {
   AtRevision,
   CounterRow,
   GroupInfo,
-  NewOperation,
   OperationContext,
-  OperationEntry,
   SeedBatch,
   Store,
   StoredApp,
@@ -179,11 +180,36 @@ export class SqliteStore implements Store {
   }
 
   logOperation(entry: NewOperation): Promise<void> {
-    return this.#write(() => this.#writes.operations.add(entry));
+    return this.#write(() => log(this.#writes, entry));
   }
 
   operations(before: number | null, limit: number): Promise<OperationEntry[]> {
     return this.#read(() => this.#reads.operations.before(before, limit));
+  }
+
+  nextAct(after: number): Promise<Act | null> {
+    return this.#read(() => this.#reads.ledger.after(after));
+  }
+
+  historyState(): Promise<HistoryState | null> {
+    return this.#read(() => this.#reads.history.state());
+  }
+
+  /** NORMAL: what a loss of power undoes is told again from the ledger. */
+  tell(telling: Telling): Promise<boolean> {
+    return this.#write(() => this.#writes.history.tell(telling), 'NORMAL');
+  }
+
+  entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage> {
+    return this.#read(() => this.#reads.history.page(query, before, limit));
+  }
+
+  entry(n: number): Promise<ListedEntry | null> {
+    return this.#read(() => this.#reads.history.entry(n));
+  }
+
+  revisionOf(prefix: string): Promise<string | null> {
+    return this.#read(() => this.#reads.history.revisionOf(prefix));
   }
 
   seedCounters(batch: SeedBatch): Promise<void> {

@@ -2,6 +2,8 @@ import type { AppDefaults } from '../../protocol/app.ts';
 import { type NewOid, oidGenerator } from '../object-id.ts';
 import type { Database } from './connection.ts';
 import { CounterReads, Counters } from './counters.ts';
+import { History, HistoryReads } from './history.ts';
+import { Ledger, LedgerReads } from './ledger.ts';
 import { LogPosition } from './log.ts';
 import { ObjectReads } from './object-reads.ts';
 import { Objects } from './objects.ts';
@@ -16,6 +18,8 @@ export interface Writes {
   objects: Objects;
   counters: Counters;
   operations: OperationLog;
+  ledger: Ledger;
+  history: History;
   reports: Reports;
   log: LogPosition;
   /** Makes the `_id` of objects and reports. The caller must store the last one by `state.setLastOid`. */
@@ -30,6 +34,8 @@ export interface Reads {
   objects: ObjectReads;
   counters: CounterReads;
   operations: OperationReads;
+  ledger: LedgerReads;
+  history: HistoryReads;
   reports: ReportPages;
 }
 
@@ -45,6 +51,8 @@ export function prepareWrites(
     objects: new Objects(db),
     counters: new Counters(db),
     operations: new OperationLog(db),
+    ledger: new Ledger(db),
+    history: new History(db),
     reports: new Reports(db),
     log: new LogPosition(db),
     newOid: oidGenerator(random, state.lastOid()),
@@ -59,6 +67,8 @@ export function prepareReads(db: Database, defaults: AppDefaults): Reads {
     objects: new ObjectReads(db, defaults),
     counters: new CounterReads(db),
     operations: new OperationReads(db),
+    ledger: new LedgerReads(db),
+    history: new HistoryReads(db),
     reports: new ReportPages(db),
   };
 }

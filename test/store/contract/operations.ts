@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { OperationEntry } from '../../../src/store/store.ts';
+import type { OperationEntry } from '../../../src/store/operation.ts';
 import {
   AT,
   app,

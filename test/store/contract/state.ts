@@ -13,6 +13,18 @@ import {
   useStore,
 } from './support.ts';
 
+const EVERY_ENTRY = { keys: [], kinds: null, since: null, until: null, text: null };
+const HISTORY = {
+  act: 0,
+  revision: null,
+  branch: null,
+  newest: 0,
+  oldest: 1,
+  fill: null,
+  isCut: false,
+  until: null,
+};
+
 const EMPTY: Omit<StoreState, 'fleet' | 'mark'> = {
   sequence: 0,
   attempted: null,
@@ -123,6 +135,12 @@ export function stateContract(open: OpenStore): void {
       pruneAll: (store) => store.pruneAll(CONTEXT),
       logOperation: (store) => store.logOperation({ ...CONTEXT, action: 'restart', name: 'web', ids: {} }),
       operations: (store) => store.operations(null, 1),
+      nextAct: (store) => store.nextAct(0),
+      historyState: (store) => store.historyState(),
+      tell: (store) => store.tell({ expected: null, next: HISTORY, entries: [], supersedes: false }),
+      entries: (store) => store.entries(EVERY_ENTRY, null, 1),
+      entry: (store) => store.entry(1),
+      revisionOf: (store) => store.revisionOf('ab'),
       seedCounters: (store) => seed(store, { seeds: [], idSequence: 0 }),
       counters: (store) => store.counters(0),
       insertReports: (store) => store.insertReports([], AT),

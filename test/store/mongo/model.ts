@@ -6,8 +6,13 @@ import { appDefaults } from '../../../src/protocol/app.ts';
 import type {
   Change,
   Documents,
+  EntryDocument,
+  EntryPartDocument,
+  FoundEntries,
+  FoundEntry,
   FoundReports,
   LeaseDocument,
+  LedgerDocument,
   ObjectDocument,
   ObjectScan,
   OperationDocument,
@@ -50,6 +55,9 @@ interface Contents {
   roots: Map<string, Root>;
   objects: Map<string, ObjectDocument>;
   operations: Map<number, OperationDocument>;
+  ledger: Map<string, LedgerDocument>;
+  entries: Map<number, EntryDocument>;
+  entryParts: Map<string, EntryPartDocument>;
   staged: Map<string, StagedChange>;
   lease: LeaseDocument;
 }
@@ -66,6 +74,9 @@ export class ModelDatabase {
     ]),
     objects: new Map(),
     operations: new Map(),
+    ledger: new Map(),
+    entries: new Map(),
+    entryParts: new Map(),
     staged: new Map(),
     lease: newLease(),
   };
@@ -214,6 +225,33 @@ export class ModelDocuments implements Documents {
     );
   }
 
+  nextLedger(after: number): Promise<LedgerDocument[]> {
+    return this.#read(({ ledger }) => {
+      const later = [...ledger.values()].filter(({ number }) => number > after);
+      const next = Math.min(...later.map(({ number }) => number));
+      return later.filter(({ number }) => number === next).sort((a, b) => a.part - b.part);
+    });
+  }
+
+  /** The model has no entries but those that it is asked for by number or by key. */
+  entries(): Promise<FoundEntries> {
+    return Promise.resolve({ documents: [], total: 0 });
+  }
+
+  entry(n: number): Promise<FoundEntry | null> {
+    return this.#read(({ entries, entryParts }) => {
+      const document = entries.get(n);
+      const parts = [...entryParts.values()].filter((part) => part.n === n);
+      return document === undefined ? null : structuredClone({ document, parts });
+    });
+  }
+
+  entriesByPrefix(prefix: string): Promise<EntryDocument[]> {
+    return this.#read(({ entries }) =>
+      [...entries.values()].filter(({ keys }) => keys.some((key) => key.startsWith(prefix))),
+    );
+  }
+
   reports(): Promise<FoundReports> {
     return Promise.resolve({ rows: [], isCut: false });
   }
@@ -230,7 +268,15 @@ export class ModelDocuments implements Documents {
     return Promise.resolve(0);
   }
 
-  #putOne({ objects, operations }: Contents, change: Change): void {
+  #putOne({ objects, operations, ledger, entries, entryParts }: Contents, change: Change): void {
+    const { document } = structuredClone(change);
+    if (change.in === 'ledger') ledger.set(change.document._id, document as LedgerDocument);
+    if (change.in === 'entry_parts') entryParts.set(change.document._id, document as EntryPartDocument);
+    if (
+      change.in === 'entries' &&
+      change.document.version > (entries.get(change.document._id)?.version ?? -1)
+    )
+      entries.set(change.document._id, document as EntryDocument);
     if (change.in === 'operations' && !operations.has(change.document._id))
       operations.set(change.document._id, structuredClone(change.document));
     if (change.in !== 'objects') return;

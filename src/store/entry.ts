@@ -1,0 +1,164 @@
+import type { Actor } from '../history/entry.ts';
+import type { PullRequest } from '../history/message.ts';
+import type { Effect } from '../plan/effect.ts';
+import type { ChangeType } from '../plan/step.ts';
+import { inRows, joined, type Lists } from './ledger.ts';
+import { OPERATIONS } from './operation.ts';
+
+/** What an entry of the history tells of. */
+export const ENTRY_KINDS = ['commit', ...OPERATIONS, 'refused', 'rewrite', 'switch'] as const;
+export type EntryKind = (typeof ENTRY_KINDS)[number];
+
+/** `waiting`: held back by a problem, wholly or in part. `superseded`: refused, and another revision is applied since. */
+export const ENTRY_STATES = ['applied', 'waiting', 'refused', 'superseded'] as const;
+export type EntryState = (typeof ENTRY_STATES)[number];
+
+/** What became of one object. It has no values of fields. */
+export interface EntryChange {
+  /** Such as `app/web`. */
+  object: string;
+  change: ChangeType;
+  /** The fields that an update changed. */
+  fields: string[];
+  /** The ids that it gave, by the name of the id (`app_id`); null if that is not known. */
+  ids: Record<string, number> | null;
+  /** The path of its file below the folder; null if it has none. */
+  path: string | null;
+  /** The path that its file had before, if it moved; otherwise null. */
+  moved_from: string | null;
+}
+
+/** An entry of the history. Times are Unix milliseconds. */
+export interface Entry extends Lists<EntryChange> {
+  /** Those of the store's life count up from 1, older ones down from 0. */
+  n: number;
+  kind: EntryKind;
+  /** When the commit was made, the operation done, the rewrite seen. */
+  at: number;
+  appliedAt: number | null;
+  state: EntryState;
+  revision: string | null;
+  /** The revision whose pass applied it. */
+  appliedWith: string | null;
+  actor: Actor;
+  authors: string[];
+  subject: string;
+  pullRequest: PullRequest | null;
+  requestId: string | null;
+  effects: Effect[];
+}
+
+/** An entry of a list, with the first of its changes and effects and the number of all. */
+export interface ListedEntry extends Entry {
+  changesTotal: number;
+  effectsTotal: number;
+}
+
+/** How far the history is told. */
+export interface HistoryState {
+  /** The newest act of the ledger that entries tell of. */
+  act: number;
+  /** The revision that this act applied, and the branch; null if there is none yet. */
+  revision: string | null;
+  branch: string | null;
+  /** The numbers of the newest and of the oldest entry; 0 and 1 if there are none. */
+  newest: number;
+  oldest: number;
+  /** Where the older history goes on; null if there is no more of it, or none yet. */
+  fill: { from: string; skipsFirst: boolean } | null;
+  /** Whether the clone is shallow, so that the rest of the older history is not known. */
+  isCut: boolean;
+  /** The time of the oldest commit that was told of; null if there is none. */
+  until: number | null;
+}
+
+/** Entries to add, and how far the history is told with them. */
+export interface Telling {
+  /** The state that the caller has read. */
+  expected: HistoryState | null;
+  next: HistoryState;
+  entries: readonly Entry[];
+  /** Whether refused revisions are superseded now. */
+  supersedes: boolean;
+}
+
+/** Selects entries that have all of these properties. */
+export interface EntryQuery {
+  /** An entry has at least one key of each of these lists (`entryKeys`). */
+  keys: readonly (readonly string[])[];
+  kinds: readonly EntryKind[] | null;
+  /** Unix milliseconds; both ends belong to it. */
+  since: number | null;
+  until: number | null;
+  /** A text in the subject or in the name of an object, in any case. */
+  text: string | null;
+}
+
+/** A page of entries, newest first, and how many match on all pages. */
+export interface EntryPage {
+  entries: ListedEntry[];
+  total: number;
+}
+
+/** The keys by which entries are found. */
+export const keys = {
+  object: (object: string) => `object:${object}`,
+  field: (field: string) => `field:${field}`,
+  /** A field of this object. */
+  objectField: (object: string, field: string) => `object:${object} field:${field}`,
+  actor: (name: string) => `actor:${name}`,
+  revision: (revision: string) => `revision:${revision}`,
+  request: (id: string) => `request:${id}`,
+  state: (state: EntryState) => `state:${state}`,
+} as const;
+
+/** Returns all keys of an entry. */
+export function entryKeys({ changes, actor, authors, revision, requestId, state }: Entry): string[] {
+  const people = [actor.name, ...(actor.email === null ? [] : [actor.email]), ...authors];
+  return [
+    ...new Set([
+      keys.state(state),
+      ...people.map(keys.actor),
+      ...(revision === null ? [] : [keys.revision(revision)]),
+      ...(requestId === null ? [] : [keys.request(requestId)]),
+      ...changes.flatMap(({ object, fields }) => [
+        keys.object(object),
+        ...fields.flatMap((field) => [keys.field(field), keys.objectField(object, field)]),
+      ]),
+    ]),
+  ];
+}
+
+/** Returns the text in which `EntryQuery.text` is searched. */
+export function entryText({ subject, changes }: Entry): string {
+  return [subject, ...changes.map(({ object }) => object)].join('\n').toLowerCase();
+}
+
+/** How many changes and effects a list shows of an entry. */
+const LISTED = 20;
+const ROW_LENGTH = 1000;
+
+/** Returns the entry as the texts of rows; the first one is what a list shows. */
+export function entryRows(entry: Entry): string[] {
+  const { changes, effects, n: _, ...rest } = entry;
+  const totals = { changesTotal: changes.length, effectsTotal: effects.length };
+  return inRows({ changes, effects }, LISTED, ROW_LENGTH).map((row, index) =>
+    JSON.stringify(index === 0 ? { ...rest, ...row, ...totals } : row),
+  );
+}
+
+/** Returns the entry that has these rows, or its first ones. */
+export function entryOf(n: number, rows: readonly string[]): ListedEntry {
+  const parts = rows.map((row) => JSON.parse(row) as ListedEntry);
+  return { ...(parts[0] as ListedEntry), n, ...joined(parts) };
+}
+
+/** Returns the first row of a refused entry after it was superseded. */
+export function superseded(row: string): string {
+  return JSON.stringify({ ...JSON.parse(row), state: 'superseded' satisfies EntryState });
+}
+
+/** Whether two states are the same. */
+export function isSameState(a: HistoryState | null, b: HistoryState | null): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

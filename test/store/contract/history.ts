@@ -1,0 +1,283 @@
+import { describe, expect, it } from 'vitest';
+import type { Entry, EntryQuery, HistoryState } from '../../../src/store/entry.ts';
+import type { Act } from '../../../src/store/ledger.ts';
+import type { Store } from '../../../src/store/store.ts';
+import {
+  AT,
+  app,
+  appStep,
+  CONTEXT,
+  group,
+  groupStep,
+  type OpenStore,
+  pass,
+  rejection,
+  useStore,
+} from './support.ts';
+
+const STATE: HistoryState = {
+  act: 0,
+  revision: null,
+  branch: null,
+  newest: 0,
+  oldest: 1,
+  fill: null,
+  isCut: false,
+  until: null,
+};
+const ALL: EntryQuery = { keys: [], kinds: null, since: null, until: null, text: null };
+const A = { path: 'apps/web.yaml', blob: 'a' };
+const B = { path: 'apps/web.yaml', blob: 'b' };
+
+function entry(n: number, parts: Partial<Entry> = {}): Entry {
+  return {
+    n,
+    kind: 'commit',
+    at: AT + n,
+    appliedAt: AT,
+    state: 'applied',
+    revision: `${n}`.repeat(4),
+    appliedWith: null,
+    actor: { name: 'ana', email: 'ana@example.com', via: 'git' },
+    authors: ['ana'],
+    subject: `subject ${n}`,
+    pullRequest: null,
+    requestId: null,
+    changes: [change(`app/app-${n}`)],
+    effects: [],
+    ...parts,
+  };
+}
+
+function change(object: string, ...fields: string[]): Entry['changes'][number] {
+  return { object, change: 'update', fields, ids: { app_id: 1 }, path: null, moved_from: null };
+}
+
+async function tell(store: Store, entries: Entry[], supersedes = false): Promise<boolean> {
+  const expected = await store.historyState();
+  const newest = Math.max(expected?.newest ?? 0, ...entries.map(({ n }) => n));
+  return store.tell({ expected, next: { ...(expected ?? STATE), newest }, entries, supersedes });
+}
+
+async function acts(store: Store): Promise<Act[]> {
+  const found: Act[] = [];
+  for (let act = await store.nextAct(0); act !== null; act = await store.nextAct(act.number)) found.push(act);
+  return found;
+}
+
+async function numbers(store: Store, query: Partial<EntryQuery>): Promise<number[]> {
+  const { entries } = await store.entries({ ...ALL, ...query }, null, 100);
+  return entries.map(({ n }) => n);
+}
+
+export function historyContract(open: OpenStore): void {
+  const test = useStore(open);
+
+  describe('the ledger', () => {
+    it('has what each applied revision changed: ids, names of fields, files; no values', async () => {
+      await pass(test.store, [appStep('web', app('nginx'), A), groupStep('lab', group('web'))], 'r1');
+      await pass(test.store, [appStep('web', app('secret', { running: false }), B)], 'r2');
+      await pass(test.store, [groupStep('lab', null), appStep('web', null)], 'r3');
+      const found = await acts(test.store);
+      expect(found.map(({ applied }) => applied)).toEqual([
+        { revision: 'r1', before: null, branch: null },
+        { revision: 'r2', before: 'r1', branch: null },
+        { revision: 'r3', before: 'r2', branch: null },
+      ]);
+      const lab = { path: 'desired-state/some.yaml', blob: 'b10b' };
+      const web = { kind: 'app', name: 'web' };
+      expect(found.map(({ changes }) => changes)).toEqual([
+        [
+          { ...web, change: 'create', id: 1, fields: [], before: null, after: A },
+          {
+            kind: 'device_group',
+            name: 'lab',
+            change: 'create',
+            id: 1,
+            fields: [],
+            before: null,
+            after: lab,
+          },
+          { kind: 'prune', name: 'lab', change: 'create', id: 1, fields: [], before: null, after: null },
+        ],
+        [{ ...web, change: 'update', id: 2, fields: ['container_image', 'running'], before: A, after: B }],
+        [
+          {
+            kind: 'device_group',
+            name: 'lab',
+            change: 'delete',
+            id: null,
+            fields: [],
+            before: lab,
+            after: null,
+          },
+          { ...web, change: 'delete', id: null, fields: [], before: B, after: null },
+        ],
+      ]);
+      expect(JSON.stringify(found)).not.toContain('secret');
+    });
+
+    it('has a file that changed without a change for devices', async () => {
+      await pass(test.store, [appStep('web', app('nginx'), A)], 'r1');
+      const { sequence } = await test.store.state();
+      const claimed = await test.store.claimHead(sequence, 'r2', AT);
+      const origins = [{ kind: 'app', name: 'web', origin: B }] as const;
+      await test.store.apply({ revision: 'r2', sequence: claimed, at: AT, steps: [], origins, rules: 'r1' });
+      expect((await acts(test.store))[1]?.changes).toEqual([
+        { kind: 'app', name: 'web', change: 'file', id: 1, fields: [], before: A, after: B },
+      ]);
+    });
+
+    it('has nothing of a batch that changes nothing', async () => {
+      await pass(test.store, [appStep('web', app('nginx'), A)], 'r1');
+      await pass(test.store, [appStep('web', app('nginx'), A)], 'r1');
+      expect(await acts(test.store)).toHaveLength(1);
+    });
+
+    it('has each operation, and the ids that it gave', async () => {
+      await pass(test.store, [appStep('web', app('nginx')), groupStep('lab', group('web'))]);
+      await test.store.restartApp('web', CONTEXT);
+      await test.store.pruneGroup('lab', CONTEXT);
+      await test.store.pruneAll(CONTEXT);
+      await test.store.logOperation({ ...CONTEXT, action: 'restart', name: 'web', ids: { web: 3 } });
+      const operations = (await acts(test.store)).slice(1);
+      expect(operations.map(({ applied, operation }) => ({ applied, operation }))).toEqual(
+        (['restart', 'prune', 'prune-all', 'restart'] as const).map((action, index) => ({
+          applied: null,
+          operation: {
+            action,
+            name: ['web', 'lab', null, 'web'][index],
+            actor: CONTEXT.actor,
+            requestId: CONTEXT.requestId,
+          },
+        })),
+      );
+      expect(operations.map(({ changes }) => changes.map(({ kind, name, id }) => [kind, name, id]))).toEqual([
+        [['app', 'web', 2]],
+        [['prune', 'lab', 2]],
+        [['prune', 'lab', 3]],
+        [['app', 'web', 3]],
+      ]);
+    });
+
+    it('has nothing of an operation that was refused', async () => {
+      await pass(test.store, [appStep('web', app('nginx'))]);
+      await rejection(test.store.restartApp('web', CONTEXT, ['"7"']));
+      await test.store.pruneGroup('nobody', CONTEXT);
+      expect(await acts(test.store)).toHaveLength(1);
+    });
+
+    it('has all of an act that is too long for one row', async () => {
+      const names = Array.from({ length: 2500 }, (_, index) => `app-${index}`);
+      await pass(
+        test.store,
+        names.map((name) => appStep(name, app('nginx'))),
+      );
+      expect((await acts(test.store))[0]?.changes.map(({ name }) => name)).toEqual(names);
+    });
+  });
+
+  describe('tell', () => {
+    it('adds entries and moves the state on, which a reopened store has, too', async () => {
+      expect(await test.store.historyState()).toBeNull();
+      expect(await tell(test.store, [entry(1)])).toBe(true);
+      const store = await test.reopen();
+      expect(await store.historyState()).toEqual({ ...STATE, newest: 1 });
+      const { n, ...rest } = entry(1);
+      expect(await store.entry(1)).toEqual({ n, ...rest, changesTotal: 1, effectsTotal: 0 });
+      expect(await store.entry(2)).toBeNull();
+    });
+
+    it('changes nothing if the state is not the expected one', async () => {
+      await tell(test.store, [entry(1)]);
+      const next = { ...STATE, newest: 2 };
+      const telling = { expected: null, next, entries: [entry(2)], supersedes: false };
+      expect(await test.store.tell(telling)).toBe(false);
+      expect(await test.store.historyState()).toEqual({ ...STATE, newest: 1 });
+      expect(await test.store.entry(2)).toBeNull();
+    });
+
+    it('tells once what many tell at the same time', async () => {
+      const expected = await test.store.historyState();
+      const telling = { expected, next: { ...STATE, newest: 1 }, entries: [entry(1)], supersedes: false };
+      const told = await Promise.all(Array.from({ length: 5 }, () => test.store.tell(telling)));
+      expect(told.filter(Boolean)).toHaveLength(1);
+      expect((await test.store.entries(ALL, null, 10)).total).toBe(1);
+    });
+
+    it('turns refused entries into superseded ones where they are', async () => {
+      await tell(test.store, [entry(1, { kind: 'refused', state: 'refused' }), entry(2)]);
+      await tell(test.store, [entry(3)], true);
+      expect(await test.store.entry(1)).toMatchObject({ kind: 'refused', state: 'superseded' });
+      expect(await test.store.entry(2)).toMatchObject({ state: 'applied' });
+    });
+
+    it('keeps all changes of a long entry, of which a list shows the first', async () => {
+      const changes = Array.from({ length: 2500 }, (_, index) => change(`app/app-${index}`, 'running'));
+      await tell(test.store, [entry(1, { changes })]);
+      expect((await test.store.entry(1))?.changes).toEqual(changes);
+      const { entries } = await test.store.entries(ALL, null, 10);
+      expect(entries).toMatchObject([{ changes: changes.slice(0, 20), changesTotal: 2500 }]);
+      expect(await numbers(test.store, { keys: [['object:app/app-2499']] })).toEqual([1]);
+    });
+  });
+
+  describe('entries', () => {
+    it('come newest first, in pages, with the number of all that match', async () => {
+      await tell(test.store, [entry(1), entry(2), entry(3), entry(0), entry(-1)]);
+      const first = await test.store.entries(ALL, null, 2);
+      expect({ total: first.total, ns: first.entries.map(({ n }) => n) }).toEqual({ total: 5, ns: [3, 2] });
+      const second = await test.store.entries(ALL, 2, 3);
+      expect({ total: second.total, ns: second.entries.map(({ n }) => n) }).toEqual({
+        total: 5,
+        ns: [1, 0, -1],
+      });
+    });
+
+    it.each<{ name: string; query: Partial<EntryQuery>; found: number[] }>([
+      { name: 'an object', query: { keys: [['object:app/web']] }, found: [3, 1] },
+      {
+        name: 'one of several objects',
+        query: { keys: [['object:app/web', 'object:app/db']] },
+        found: [3, 2, 1],
+      },
+      { name: 'a field', query: { keys: [['field:running']] }, found: [3, 2] },
+      { name: 'a field of an object', query: { keys: [['object:app/web field:running']] }, found: [3] },
+      { name: 'all of several keys', query: { keys: [['object:app/web'], ['actor:ben']] }, found: [3] },
+      { name: 'an author', query: { keys: [['actor:eve']] }, found: [2] },
+      { name: 'an address', query: { keys: [['actor:ana@example.com']] }, found: [2, 1] },
+      { name: 'a request', query: { keys: [['request:r-1']] }, found: [3] },
+      { name: 'kinds', query: { kinds: ['restart', 'prune'] }, found: [3] },
+      { name: 'times', query: { since: AT + 2, until: AT + 2 }, found: [2] },
+      { name: 'a text of the subject, in any case', query: { text: 'ROLL' }, found: [2] },
+      { name: 'a text of a name', query: { text: 'app/d' }, found: [2] },
+      { name: 'a text as it is, not as a pattern', query: { text: '%' }, found: [] },
+    ])('are found by $name', async ({ query, found }) => {
+      const ben = { name: 'ben', email: null, via: 'api' } as const;
+      await tell(test.store, [
+        entry(1, { changes: [change('app/web', 'container_image')] }),
+        entry(2, {
+          subject: 'Roll out',
+          authors: ['ana', 'eve'],
+          changes: [change('app/db', 'running')],
+        }),
+        entry(3, {
+          kind: 'restart',
+          actor: ben,
+          authors: [],
+          requestId: 'r-1',
+          changes: [change('app/web', 'running')],
+        }),
+      ]);
+      expect(await numbers(test.store, query)).toEqual(found);
+    });
+
+    it('lead from the first digits of a revision to all of them, if these are enough', async () => {
+      await tell(test.store, [entry(1, { revision: 'ab12' }), entry(2, { revision: 'ab34' })]);
+      expect(await test.store.revisionOf('ab3')).toBe('ab34');
+      expect(await test.store.revisionOf('ab34')).toBe('ab34');
+      expect(await test.store.revisionOf('ab')).toBeNull();
+      expect(await test.store.revisionOf('c')).toBeNull();
+    });
+  });
+}

@@ -34,7 +34,7 @@ test -e "$HOLDFAST_REF_LOCK" && { echo "error: Unable to create '$HOLDFAST_REF_L
 export GIT_WORK_TREE="$HOLDFAST_WORK_TREE"
 git read-tree -u -m "$HOLDFAST_FROM" "$1" 2>/dev/null ||
   { git update-index -q --refresh; git read-tree -u -m "$HOLDFAST_FROM" "$1"; } || exit
-read -r head < "$GIT_DIR/HEAD" && test "$head" != "$HOLDFAST_HEAD" || exit 0
+IFS= read -r head < "$GIT_DIR/HEAD" && test "$head" != "$HOLDFAST_HEAD" || exit 0
 git read-tree -u -m "$1" "$HOLDFAST_FROM"
 echo "error: Unable to create '$GIT_DIR/HEAD.lock': File exists" >&2
 exit 1
@@ -86,7 +86,7 @@ export async function createClonePusher(
   return {
     push: async (push) => {
       const safe = await withoutPrograms(clone);
-      const head = ((await readIfExists(join(clone.gitFolder, 'HEAD'))) ?? '').trim();
+      const head = ((await readIfExists(join(clone.gitFolder, 'HEAD'))) ?? '').split('\n', 1)[0] ?? '';
       const env = { ...pushEnvironment(safe, staging, hooks, push), HOLDFAST_HEAD: head };
       const context = { ...staging.context, env };
       try {

@@ -153,7 +153,7 @@ describe('a worker on a real engine', () => {
     expect(worker.process.output()).not.toContain('is taken back');
   });
 
-  it('makes a container anew whose start a crash of the engine cut short', async () => {
+  it('recreates a container whose start a crash of the engine cut short', async () => {
     const { real, registry } = suite();
     const fleet = await startFleet();
     await fleet.apply(apps('v1'));

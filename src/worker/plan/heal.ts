@@ -33,7 +33,7 @@ export function heal(
   const dead = curable.filter(({ container }) => container.state === 'dead' && record !== null);
   draft.steps.push(...dead.map(({ container }) => discardStep(container, draft)));
   const others = curable.filter((one) => !dead.includes(one));
-  // One that was made anew only has to be started. If that counted, the next mishap would have to wait.
+  // One that was recreated only has to be started. If that counted, the next failure would have to wait.
   const fallen = others.find(({ container }) => container.state !== 'created');
   if (draft.isDue(app, 'heal', id)) {
     draft.steps.push(...others.flatMap(({ container }) => remedyFor(container, id, draft) ?? []));
@@ -53,7 +53,7 @@ function problemWith({ name, state, health, exitCode }: Container): Obstacle | n
   return { code: 'crashed', text: `${name} had stopped${how}` };
 }
 
-/** A container that the engine restarts by itself is left to it, and one that nobody could make anew is kept. */
+/** A container that the engine restarts by itself is left to it, and one that nobody could recreate is kept. */
 function remedyFor(
   { id: container, app, name, state, stopTimeout }: Container,
   id: number,

@@ -40,7 +40,7 @@ interface Sighting {
 export interface Session {
   /** By container id. */
   sightings: Readonly<Record<string, Sighting>>;
-  /** Ids of containers that cannot be started any more, and are made anew. */
+  /** Ids of containers that cannot be started any more, and are recreated. */
   stuck: readonly string[];
   /** By app. */
   troubles: Readonly<Record<string, Partial<Record<Lane, AppTrouble>>>>;

@@ -9,7 +9,7 @@ import { runGit } from '../process/run.ts';
 import type { Machine, Repository } from '../repository/repository.ts';
 import { type CommitWriter, openCommitWriter } from '../write/commit-writer.ts';
 
-/** Uses after which it is made anew: what was pushed is in the clone, and each use adds a pack. */
+/** Uses after which it is recreated: what was pushed is in the clone, and each use adds a pack. */
 const MOST_USES = 50;
 
 /** Nothing in it has to survive: what counts is pushed, and synced where it was pushed to. */
@@ -25,7 +25,7 @@ export interface Staging {
   writer: CommitWriter;
   /** Runs work that makes commits on `base` here and pushes them; one after the other. */
   use<T>(base: string | null, work: () => Promise<T>): Promise<T>;
-  /** Makes it anew; only to be called by work that `use` runs. */
+  /** Recreates it; only to be called by work that `use` runs. */
   renew(): Promise<void>;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { ORIGIN_RECORD_REF } from '../record/refs.ts';
 
 /** Names of files that git has not finished writing. */
 const UNFINISHED = /^(tmp_|\.tmp-)/;
-/** What a killed writer of commits leaves beside its packs: it would keep them from being joined for ever. */
+/** What a killed writer of commits leaves beside its packs: it would keep them from being joined forever. */
 const KEPT = /^pack-.*\.keep$/;
 /** Milliseconds after which such a file is abandoned: longer than a writer of commits waits for work. */
 const ABANDONED_AFTER = 60_000;

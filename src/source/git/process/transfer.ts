@@ -34,7 +34,7 @@ export interface Transfers {
 }
 
 /**
- * git starts helper processes for a transfer (ssh, git-remote-https), which can wait for the network for ever after git
+ * git starts helper processes for a transfer (ssh, git-remote-https), which can wait for the network forever after git
  * itself has ended. So each transfer is a process group, and `signal` is sent to the whole group, also when this
  * process exits.
  */

@@ -27,7 +27,7 @@ export async function followReplaced(checkout: ReplaceableCheckout): Promise<Rea
   const watches = new Set<{ onChange(): void; watcher: Watcher }>();
   let identity = await identify(repository);
 
-  // In turns: two reads at once would each restart the watches, and a watch that is closed meanwhile would start again.
+  // One at a time: two reads at once would each restart the watches, and a watch that is closed meanwhile would start again.
   const turns = new Queue();
 
   const reopen = async (): Promise<void> => {

@@ -45,7 +45,7 @@ export const layers = {
   },
   plan: {
     may: ['text', 'protocol', 'desired'],
-    pure: [],
+    pure: ['diff'],
     promise: 'turns desired and applied state into ordered steps; ids; descriptions for people',
   },
   preview: {

@@ -2,13 +2,10 @@ import { HoldfastError, kindOf } from '../errors.ts';
 import { type Head, RepositoryConflict } from '../source/source.ts';
 import type { ObjectReads } from '../store/store.ts';
 import { answer, confirm, type DraftedWrite } from './confirm.ts';
-import { type DraftOutcome, draftAll } from './draft-batch.ts';
+import { draftOn } from './draft-batch.ts';
 import { ifMatchError } from './preconditions.ts';
 import { settleFor } from './settle.ts';
-import type { QueuedWrite, WriterDependencies } from './write.ts';
-
-/** How many times a write is tried while the branch keeps moving. */
-const MAX_ATTEMPTS = 5;
+import { MAX_ATTEMPTS, type QueuedWrite, type WriterDependencies } from './write.ts';
 
 /** Drafts, publishes and confirms a batch of writes, and answers each caller. Never rejects. */
 export async function carryOut(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<void> {
@@ -49,21 +46,6 @@ async function tryOnce(batch: QueuedWrite[], dependencies: WriterDependencies): 
   // Drafts build on one another: without the rejected ones, the others must be drafted again.
   if (accepted.length < drafted.length) return accepted;
   return publish(base.head, drafted, dependencies);
-}
-
-/**
- * Drafts the writes on this head. Resolves to null if a pass read another head meanwhile, even if a later pass read
- * this one again: then the drafts are void.
- */
-async function draftOn(
-  { revision }: Head,
-  batch: readonly QueuedWrite[],
-  dependencies: WriterDependencies,
-): Promise<DraftOutcome[] | null> {
-  const { passes } = dependencies.reconciler;
-  const reading = passes.reading();
-  const outcomes = await draftAll(batch, dependencies);
-  return reading?.revision === revision && passes.reading() === reading ? outcomes : null;
 }
 
 async function tryOneByOne(

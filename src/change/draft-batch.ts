@@ -4,10 +4,12 @@ import type { DesiredState } from '../desired/state.ts';
 import { decodeText, MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import type { PassRunner } from '../reconcile/pass/pass.ts';
+import type { Head } from '../source/source.ts';
+import { type BoundBase, baseError, boundBase } from './base.ts';
 import { type Draft, drafting } from './draft.ts';
 import { ifMatchError } from './preconditions.ts';
 import { filesOf, type WriteView } from './view.ts';
-import type { WriteRequest, WriterDependencies } from './write.ts';
+import { keysOf, type WriteRequest, type WriterDependencies } from './write.ts';
 
 /** How many writes are gathered at once, and how many files of one write are read at once. */
 const PORTION = 8;
@@ -18,8 +20,24 @@ export type DraftOutcome = { draft: Draft | null } | { error: unknown };
 /** A request with everything that is read from git and the store before it is drafted. */
 interface GatheredRequest extends WriteRequest {
   texts: Map<string, string>;
-  /** The error of an `If-Match` that does not hold or cannot be checked; else null. */
+  /** The error of a condition that does not hold or cannot be checked; else null. */
   refusal: unknown;
+  base: BoundBase | null;
+}
+
+/**
+ * Drafts the writes on this head. Resolves to null if a pass read another head meanwhile, even if a later pass read
+ * this one again: then the drafts are void.
+ */
+export async function draftOn(
+  { revision }: Head,
+  batch: readonly WriteRequest[],
+  dependencies: WriterDependencies,
+): Promise<DraftOutcome[] | null> {
+  const { passes } = dependencies.reconciler;
+  const reading = passes.reading();
+  const outcomes = await draftAll(batch, dependencies);
+  return reading?.revision === revision && passes.reading() === reading ? outcomes : null;
 }
 
 /**
@@ -27,7 +45,7 @@ interface GatheredRequest extends WriteRequest {
  * Lets other work run in between. Commits nothing and leaves the desired state unchanged; if a pass changes that
  * meanwhile, the drafts are void.
  */
-export async function draftAll(
+async function draftAll(
   requests: readonly WriteRequest[],
   dependencies: WriterDependencies,
 ): Promise<DraftOutcome[]> {
@@ -51,19 +69,20 @@ export async function draftAll(
   return outcomes;
 }
 
-async function gather(
-  request: WriteRequest,
-  { reconciler, reader, store }: WriterDependencies,
-): Promise<GatheredRequest> {
+async function gather(request: WriteRequest, dependencies: WriterDependencies): Promise<GatheredRequest> {
+  const { reconciler, reader, store } = dependencies;
+  const { context, set } = request;
   const { desired } = reconciler.passes;
+  const base = context.base === undefined ? null : await boundBase(context.base, dependencies);
   const texts = new Map<string, string>();
-  await forEachConcurrently(PORTION, filesOf(request.set, desired), async (path) => {
+  await forEachConcurrently(PORTION, filesOf(set, desired), async (path) => {
     const blob = desired.file(path)?.blob;
     const found = blob === undefined ? { missing: true } : await reader.blob(blob, MAX_FILE_BYTES);
     if ('bytes' in found) texts.set(path, editableText(found.bytes));
   });
-  const refusal = await ifMatchError(request, store).catch((error: unknown) => error);
-  return { ...request, texts, refusal };
+  const refusal =
+    (await ifMatchError(request, store).catch((error: unknown) => error)) ?? baseError(base, keysOf(set));
+  return { ...request, texts, refusal, base };
 }
 
 /**
@@ -85,10 +104,12 @@ async function draftOne(
   { reconciler, defaults, strict, now }: WriterDependencies,
 ): Promise<DraftOutcome> {
   if ('error' in gathered) return gathered;
-  const { set, context, texts, refusal } = gathered;
+  const { set, context, texts, base } = gathered;
+  let { refusal } = gathered;
   try {
     const view = { desired, ...appliedSide(reconciler.passes), defaults, texts };
     const draft = await pace.pieces(drafting(set, context, view, { strict, at: now() }));
+    refusal ??= baseError(base, draft?.touched ?? []);
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {
     // Errors of the request are reported first, then If-Match, then conflicts in the repository.

@@ -1,20 +1,30 @@
 import { compareProblems, type Problem } from '../desired/problem.ts';
 import type { FileChange } from '../desired/state.ts';
 import { type Plan, planning } from '../plan/plan.ts';
+import type { Step } from '../plan/step.ts';
 import { parseKey } from '../protocol/name.ts';
 import { ALLOW_EMPTY } from '../reconcile/pass/guard.ts';
 import type { CommitDraft } from '../source/source.ts';
 import { editObjects } from './edit-objects.ts';
-import { EditedFiles } from './edited-files.ts';
+import { type EditedFile, EditedFiles } from './edited-files.ts';
 import { commitMessage } from './message.ts';
 import { blockedError } from './refusals.ts';
 import type { WriteView } from './view.ts';
 import type { ChangeSet, Write, WriteContext } from './write.ts';
 
-/** A commit to be made, and its changes of the desired state. */
+/** A commit to be made, and what it would change. */
 export interface Draft {
   commit: CommitDraft;
+  /** The first line of its message. */
+  subject: string;
+  files: EditedFile[];
+  /** The changes of the desired state. */
   changes: FileChange[];
+  steps: readonly Step[];
+  /** Keys of the objects that may differ. */
+  touched: ReadonlySet<string>;
+  /** Problems of other objects, which do not block this commit. */
+  problems: Problem[];
 }
 
 /** What a draft depends on besides the fleet. */
@@ -51,12 +61,17 @@ export function* drafting(
     }
     const plan = yield* planning(touched, view.desired, view.applied);
     refuseProblems(plan, touched, view);
-    if (rules.strict) refuseRemaining(set, problemsBefore, yield* fleetErrors(view, touched));
+    const problems = rules.strict
+      ? yield* fleetErrors(view, touched)
+      : [...plan.problems.values()].flat().sort(compareProblems);
+    if (rules.strict) refuseRemaining(set, problemsBefore, problems);
     const trailers = view.desired.isEmpty ? [ALLOW_EMPTY] : [];
-    const { text: message } = yield* commitMessage(set, context, plan.steps, trailers);
+    const { steps } = plan;
+    const { subject, text: message } = yield* commitMessage(set, context, steps, trailers);
     const author = { name: context.user, email: context.email };
     const edits = files.map(({ path, after }) => ({ path, text: after }));
-    return { commit: { edits, message, author, at: rules.at }, changes: edited.changes() };
+    const commit = { edits, message, author, at: rules.at };
+    return { commit, subject, files, changes: edited.changes(), steps, touched, problems };
   } finally {
     yield* edited.restoring();
   }

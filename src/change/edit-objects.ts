@@ -8,7 +8,7 @@ import type { EditedFiles } from './edited-files.ts';
 import { type Editing, putFile } from './file-edits.ts';
 import { blockedError, ChangesRefused } from './refusals.ts';
 import { exists, isAppDelete, problemsAt, type WriteView } from './view.ts';
-import type { ChangeSet, Write } from './write.ts';
+import { type ChangeSet, keysOf, type Write } from './write.ts';
 
 /**
  * Edits the files of a set, each change on the result of those before it. Returns the keys of its objects and of all that
@@ -16,15 +16,15 @@ import type { ChangeSet, Write } from './write.ts';
  * change that cannot be carried out.
  */
 export function* editObjects(
-  { changes }: ChangeSet,
+  set: ChangeSet,
   files: EditedFiles,
   view: WriteView,
   problemsBefore: readonly Problem[],
 ): Generator<undefined, Set<string>, undefined> {
-  const own = new Set(changes.map(({ kind, name }) => keyOf(kind, name)));
+  const own = new Set(keysOf(set));
   const touched = new Set(own);
   const errors = new Map<number, HoldfastError>();
-  for (const [index, write] of inOrder(changes)) {
+  for (const [index, write] of inOrder(set.changes)) {
     try {
       refuseStillListed(write, own, view);
       for (const edit of yield* editsOf(write, view, problemsBefore)) {

@@ -1,7 +1,7 @@
 import { subjectLine, summarizeStep, summarizeTogether } from '../plan/describe.ts';
 import type { Step } from '../plan/step.ts';
 import { keyOf } from '../protocol/name.ts';
-import type { ChangeSet, Write, WriteContext } from './write.ts';
+import { type ChangeSet, keysOf, type Write, type WriteContext } from './write.ts';
 
 /** The message of a commit; `subject` is its first line. */
 export interface Message {
@@ -18,7 +18,7 @@ export function* commitMessage(
 ): Generator<undefined, Message, undefined> {
   const own = new Map<string, string>();
   const others: string[] = [];
-  const wanted = new Set(set.changes.map(({ kind, name }) => keyOf(kind, name)));
+  const wanted = new Set(keysOf(set));
   for (const step of steps) {
     const key = keyOf(step.kind, step.name);
     if (wanted.has(key)) own.set(key, summarizeStep(step));

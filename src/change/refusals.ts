@@ -49,6 +49,21 @@ export function fileMoved(blob: string | null): HoldfastError {
   return new HoldfastError('moved-on', `the file has changed: ${state} now`);
 }
 
+/** Returns the error of a request that names a revision which does not exist. */
+export function revisionAbsent(): HoldfastError {
+  return new HoldfastError('absent', 'there is no such revision', { status: 404, revision_exists: false });
+}
+
+/** Returns the error of a write to an object that has changed since the revision that its client has seen. */
+export function changedSince(base: string, key: string): HoldfastError {
+  return new HoldfastError('moved-on', `${key} has changed since revision ${base}`);
+}
+
+/** Returns the error of a set's only change; any other error as it is. */
+export function ownError(error: unknown): unknown {
+  return error instanceof ChangesRefused && error.errors.size === 1 ? [...error.errors.values()][0] : error;
+}
+
 /** Some changes of a set cannot be carried out. `errors` has the error of each, by its index in the set. */
 export class ChangesRefused extends HoldfastError {
   readonly errors: ReadonlyMap<number, HoldfastError>;

@@ -2,7 +2,7 @@ import { HoldfastError } from '../errors.ts';
 import type { Head } from '../source/source.ts';
 import { existenceErrors, ifMatchError } from './preconditions.ts';
 import { passWithin } from './wait-limit.ts';
-import type { QueuedWrite, WriterDependencies } from './write.ts';
+import type { QueuedWrite, WriteRequest, WriterDependencies } from './write.ts';
 
 /**
  * The head that writes are drafted on. `isRefused`: STRICT refuses this head, and the store is at an earlier revision.
@@ -33,7 +33,7 @@ export async function settleFor(
  * of its files is a base, too, since writes can fix the files. Pings the store, because a pass that finds nothing new
  * does not notice when the store is down: then no commit must be made, as it could not be applied.
  */
-async function settle({ reconciler, store, waitLimit }: WriterDependencies): Promise<Base> {
+export async function settle({ reconciler, store, waitLimit }: WriterDependencies): Promise<Base> {
   const outcome = await passWithin(waitLimit, reconciler.reconcile());
   await store.ping();
   if (outcome.ok) return { head: outcome.report.head, isRefused: false };
@@ -48,8 +48,8 @@ async function settle({ reconciler, store, waitLimit }: WriterDependencies): Pro
  * (docs/contract.md, 5.6): the object does not exist, or a create names one that does, or the `If-Match` does not
  * hold. Null if there is no such error, or the store cannot be read.
  */
-async function requestRefusal(
-  request: QueuedWrite,
+export async function requestRefusal(
+  request: WriteRequest,
   dependencies: WriterDependencies,
 ): Promise<HoldfastError | null> {
   try {

@@ -1,7 +1,8 @@
 import type { Faults } from '../faults.ts';
 import type { AppBody, AppChange, AppDefaults } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
-import type { Kind } from '../protocol/name.ts';
+import { type Kind, keyOf, type ObjectKey } from '../protocol/name.ts';
+import type { Preview } from '../protocol/plan.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Publisher, Reader } from '../source/source.ts';
 import type {
@@ -12,6 +13,9 @@ import type {
   StoredGroup,
   StoredObject,
 } from '../store/store.ts';
+
+/** How many times a write is drafted while the branch keeps moving. */
+export const MAX_ATTEMPTS = 5;
 
 /** A requested change of one app. Its fields have been checked against the schemas. */
 export type AppWrite = { kind: 'app'; name: string } & (
@@ -55,6 +59,11 @@ export interface ChangeSet {
   trailers: readonly string[];
 }
 
+/** Returns the keys of the objects of a set. */
+export function keysOf({ changes }: ChangeSet): string[] {
+  return changes.map(({ kind, name }) => keyOf(kind, name));
+}
+
 /** Returns the set of this change alone. */
 export function setOf(write: Write): ChangeSet {
   return { changes: [write], subject: null, trailers: [] };
@@ -67,6 +76,8 @@ export interface WriteContext {
   requestId: string;
   /** Tags (`If-Match`) of which each object of the set must have one; null if any state of the objects will do. */
   ifMatch: readonly string[] | null;
+  /** A revision, as `Reader.resolve` takes it, after which no object that the set touches may have changed. */
+  base?: string;
   /** For the body of the commit's message. */
   reason?: string;
 }
@@ -102,7 +113,8 @@ export interface Writer {
    * Resolves when the set is committed, published and applied. Rejects as
    * - ChangesRefused: some changes cannot be carried out; it has the error of each, as `write` rejects with it;
    * - `invalid`: the set cannot be carried out as a whole;
-   * - `moved-on`: `If-Match` does not hold;
+   * - `absent`: there is no revision `base`;
+   * - `moved-on`: `If-Match` or `base` does not hold;
    * - `conflict`: someone has to change something in the repository first;
    * - `unavailable`: the same request can succeed later.
    *
@@ -116,6 +128,13 @@ export interface Writer {
    * `present`, `invalid`, `moved-on` or `conflict`.
    */
   write<W extends Write>(write: W, context: WriteContext): Promise<WriteResult<W>>;
+  /**
+   * Resolves to what `commit` would do now, and changes nothing. A commit of the same set with `base` set to this base
+   * makes exactly these files, or is refused. Rejects as `commit` does.
+   */
+  preview(set: ChangeSet, context: WriteContext): Promise<Preview>;
+  /** Rejects as `commit` does if there is no revision `base`, or one of these objects has changed since. */
+  requireUnchanged(base: string, objects: readonly ObjectKey[]): Promise<void>;
   /** Waits for writes that have begun; rejects writes that are still waiting, and all later ones. */
   close(): Promise<void>;
 }
@@ -127,6 +146,8 @@ export interface WriterDependencies {
   publisher: Publisher;
   store: ObjectReads & Reachable;
   defaults: AppDefaults;
+  /** Path of the desired-state folder inside the repository; empty if it is the whole repository. */
+  folder: string;
   /** Whether a revision with any problem is refused whole. */
   strict: boolean;
   /** Unix milliseconds. */

@@ -1,11 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
+import { createLimiter } from '../async/limiter.ts';
 import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
 import { keyOf } from '../protocol/name.ts';
+import { baseError, boundBase } from './base.ts';
 import { carryOut } from './carry-out.ts';
-import { ChangesRefused } from './refusals.ts';
+import { previewOf } from './preview.ts';
+import { ownError } from './refusals.ts';
 import { isAppDelete } from './view.ts';
 import {
   type ChangeSet,
+  keysOf,
   type QueuedWrite,
   type SetResult,
   setOf,
@@ -18,6 +22,11 @@ import {
 
 /** How many writes can share one publish; and of how many objects, unless one of them alone has more. */
 const MAX_BATCH = 64;
+
+/** How many previews are made at once; each has a copy of the desired state. */
+const MAX_PREVIEWS = 2;
+/** How many more can wait. */
+const MAX_WAITING = 64;
 
 /** A write that has not begun. */
 interface WaitingWrite extends QueuedWrite {
@@ -64,7 +73,19 @@ export function createWriter(dependencies: WriterDependencies): Writer {
     await working;
   };
 
-  return { commit, write: (write, context) => commitOne(commit, write, context), close };
+  const limited = createLimiter(MAX_PREVIEWS, MAX_WAITING, tooManyPreviews);
+
+  return {
+    commit,
+    write: (write, context) => commitOne(commit, write, context),
+    preview: (set, context) => limited(() => previewOf({ set, context }, dependencies)),
+    requireUnchanged: async (base, objects) => {
+      const keys = objects.map(({ kind, name }) => keyOf(kind, name));
+      const error = baseError(await boundBase(base, dependencies), keys);
+      if (error !== null) throw error;
+    },
+    close,
+  };
 }
 
 /** Carries out a set of one change, see `Writer.write`. */
@@ -78,13 +99,17 @@ async function commitOne<W extends Write>(
     const object = objects.get(keyOf(write.kind, write.name)) as WriteResult<W>['object'];
     return { revision, object };
   } catch (error) {
-    throw error instanceof ChangesRefused ? error.errors.get(0) : error;
+    throw ownError(error);
   }
 }
 
 function waitedTooLong(waitLimit: number): HoldfastError {
   const message = `other writes were still in progress after ${waitLimit / 1000} seconds, so this one was not started; try again`;
   return new HoldfastError('unavailable', message);
+}
+
+function tooManyPreviews(): HoldfastError {
+  return new HoldfastError('unavailable', 'too many previews are being made; try again');
 }
 
 function shuttingDown(): HoldfastError {
@@ -110,7 +135,7 @@ function takeBatch(queue: WaitingWrite[]): QueuedWrite[] {
   const taken = new Set<string>();
   let count = 0;
   for (const { set } of queue) {
-    const keys = set.changes.map(({ kind, name }) => keyOf(kind, name));
+    const keys = keysOf(set);
     const isAlone = set.changes.some(isAppDelete);
     const fits = !isAlone && taken.size + keys.length <= MAX_BATCH && !keys.some((key) => taken.has(key));
     if (count > 0 && !fits) break;

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { absentError } from '../change/refusals.ts';
-import type { Write, WriteResult } from '../change/write.ts';
+import { absentError, ownError } from '../change/refusals.ts';
+import { setOf, type Write, type WriteResult } from '../change/write.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Kind, ObjectKey } from '../protocol/name.ts';
 import { tagsOf } from '../store/if-match.ts';
@@ -8,8 +8,10 @@ import type { AtRevision, StoredObject } from '../store/store.ts';
 import { storedObject } from '../store/stored-object.ts';
 import type { Api } from './api.ts';
 import { isNotModified, matchesIfNoneMatch, sendNotModified } from './conditions.ts';
+import { sendPreview } from './dry-run.ts';
 import { objectRecord } from './records.ts';
 import { writeContext } from './request/context.ts';
+import { isDryRun } from './request/write-options.ts';
 import { sendAtRevision, withRevision } from './revision.ts';
 
 /** Returns the object that was read. Throws the 403 for a missing object if the value is null. */
@@ -40,14 +42,25 @@ export async function refuseIfNoneMatch(
     throw new HoldfastError('moved-on', `If-None-Match matches: the ETag is ${etag} now`);
 }
 
-/** Writes an object. Rejects as `refuseIfNoneMatch` and `Writer.write` do. */
-export async function writeObject<W extends Write>(
+/**
+ * Writes an object, and sends the reply that `send` makes of the result; or, if that is asked for, its preview. Rejects as
+ * `refuseIfNoneMatch` and `Writer.write` do.
+ */
+export async function sendWritten<W extends Write>(
   api: Api,
   request: FastifyRequest,
+  reply: FastifyReply,
   write: W,
-): Promise<WriteResult<W>> {
+  send: (written: WriteResult<W>) => FastifyReply | Promise<FastifyReply>,
+): Promise<FastifyReply> {
   await refuseIfNoneMatch(api, request, write);
-  return api.writer.write(write, writeContext(request, write.op));
+  const context = writeContext(request, write.op);
+  if (!isDryRun(request)) return send(await api.writer.write(write, context));
+  try {
+    return sendPreview(reply, await api.writer.preview(setOf(write), context));
+  } catch (error) {
+    throw ownError(error);
+  }
 }
 
 /** Sends an app or a device group with its ETag, or a 304 if the client already has it. */

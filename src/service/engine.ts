@@ -81,6 +81,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     publisher,
     store,
     defaults,
+    folder: record.folder,
     strict: config.STRICT,
     now,
     faults,

@@ -68,6 +68,11 @@ export interface Reader {
    * revisions depends on it (docs/decisions/0007-one-root-document.md, "Heads in order").
    */
   head(): Promise<Head>;
+  /**
+   * Resolves to the commit that a user names: by its full id or a unique beginning of it, or by a branch or a tag. Null if
+   * there is none, also for git's expressions (`main~1`, `HEAD@{1}`).
+   */
+  resolve(name: string): Promise<string | null>;
   /** Resolves to the id of the folder's tree at a revision; null if there is no such folder. */
   folderTree(revision: string): Promise<string | null>;
   /** Lists all entries of one of the folder's trees, recursively. */

@@ -9,65 +9,15 @@ import type { Content } from '../../src/desired/content.ts';
 import { parseObjectText } from '../../src/desired/parse.ts';
 import { runToEnd } from '../../src/desired/run-to-end.ts';
 import { DesiredState } from '../../src/desired/state.ts';
-import { renderYaml } from '../../src/desired/yaml/edit.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
 import { makePlan } from '../../src/plan/plan.ts';
-import { type AppChange, AppFields } from '../../src/protocol/app.ts';
-import type { DeviceGroup } from '../../src/protocol/device-group.ts';
-import { keyOf } from '../../src/protocol/name.ts';
+import { AppFields } from '../../src/protocol/app.ts';
+import { anySet, anyWrite } from '../support/change-sets.ts';
 import { anyCommit, changesOf, DEFAULTS, type Files } from '../support/fleet.ts';
 
 const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };
 const ALLOW_EMPTY = 'Allow-Empty: true';
-
-const app = fc.constantFrom('a', 'b', 'c', 'new');
-const group = fc.constantFrom('g', 'h', 'new');
-const allFields = fc.constantFrom<AppFields>(
-  { container_image: 'i:1' },
-  { container_image: 'i:2', running: false },
-  { container_image: 'i:3', env_vars: { A: 'b' } },
-  { container_image: 'i:3', memory: '64m', restart: 'no' },
-);
-const someFields = fc.constantFrom<AppChange>(
-  { container_image: 'i:1' },
-  { running: true },
-  { env_vars: {} },
-  { memory: null, restart: 'always' },
-  { command: ['run'], labels: {} },
-);
-const members = fc.shuffledSubarray(['a', 'b', 'c', 'unknown']).map((apps): DeviceGroup => ({ apps }));
-
-const anyWrite: fc.Arbitrary<Write> = fc.oneof(
-  fc.tuple(app, allFields).map(([name, fields]): Write => ({ kind: 'app', op: 'create', name, fields })),
-  fc.tuple(app, allFields).map(([name, fields]): Write => ({ kind: 'app', op: 'replace', name, fields })),
-  fc.tuple(app, someFields).map(([name, fields]): Write => ({ kind: 'app', op: 'change', name, fields })),
-  app.map((name): Write => ({ kind: 'app', op: 'delete', name })),
-  fc
-    .tuple(group, members)
-    .map(([name, fields]): Write => ({ kind: 'device_group', op: 'create', name, fields })),
-  fc
-    .tuple(group, members)
-    .map(([name, fields]): Write => ({ kind: 'device_group', op: 'replace', name, fields })),
-  group.map((name): Write => ({ kind: 'device_group', op: 'delete', name })),
-);
-
-const anyPut: fc.Arbitrary<Write> = fc.oneof(
-  fc
-    .tuple(app, allFields)
-    .map(([name, fields]): Write => ({ kind: 'app', op: 'put', name, text: renderYaml(fields) })),
-  fc
-    .tuple(group, members)
-    .map(([name, fields]): Write => ({ kind: 'device_group', op: 'put', name, text: renderYaml(fields) })),
-);
-
-const anySet: fc.Arbitrary<ChangeSet> = fc
-  .uniqueArray(fc.oneof({ weight: 4, arbitrary: anyWrite }, anyPut), {
-    selector: ({ kind, name }) => keyOf(kind, name),
-    minLength: 1,
-    maxLength: 4,
-  })
-  .map((changes) => ({ changes, subject: null, trailers: [] }));
 
 /** Commits of users, and writes through the API: one change or several in one commit. */
 const histories = fc.array(fc.oneof(anyCommit, anyWrite.map(setOf), anySet), {

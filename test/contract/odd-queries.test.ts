@@ -40,7 +40,7 @@ describe('docs/contract.md, 5.3: an unknown key of the query of a write', () => 
     async (method, path, body) => {
       for (const [query, key] of [
         ['dryrun=true', 'dryrun'],
-        ['dry_run', 'dry_run'],
+        ['dry-run=true', 'dry-run'],
         ['=', ''],
       ]) {
         const reply = await expectNothingWritten(manager(), () =>

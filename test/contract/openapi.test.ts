@@ -200,8 +200,8 @@ describe('the document at /openapi.json', () => {
   it.each([
     ['GET', APP, ['If-None-Match', 'X-Request-Id'], '200', TAGGED],
     ['GET', GROUP, ['If-None-Match', 'X-Request-Id'], '304', TAGGED],
-    ['PUT', `${APP}/update`, ['If-Match', 'X-Request-Id'], '202', TAGGED],
-    ['POST', `${GROUP}/prune`, ['If-Match', 'X-Request-Id'], '202', TAGGED],
+    ['PUT', `${APP}/update`, ['Holdfast-Base', 'If-Match', 'X-Request-Id'], '202', TAGGED],
+    ['POST', `${GROUP}/prune`, ['Holdfast-Base', 'If-Match', 'X-Request-Id'], '202', TAGGED],
     ['GET', `${GROUP}/info`, ['Holdfast-Device', 'If-None-Match', 'X-Request-Id'], '200', POLLED],
     ['GET', `${GROUP}/info`, ['Holdfast-Device', 'If-None-Match', 'X-Request-Id'], '304', POLLED],
     ['GET', `${GROUP}/info`, ['Holdfast-Device', 'If-None-Match', 'X-Request-Id'], '403', UNTAGGED],
@@ -227,8 +227,8 @@ describe('the document at /openapi.json', () => {
   });
 
   it.each([
-    ['POST', '/api/v2/prune', ['202', '400', '401', '403', '413', '415', '421', '500', '503']],
-    ['POST', `${GROUP}/prune`, ['202', '400', '401', '403', '412', '413', '415', '421', '500', '503']],
+    ['POST', '/api/v2/prune', ['202', '400', '401', '403', '404', '412', '413', '415', '421', '500', '503']],
+    ['POST', `${GROUP}/prune`, ['202', '400', '401', '403', '404', '412', '413', '415', '421', '500', '503']],
     ['POST', '/api/v2/reports', ['200', '400', '401', '403', '413', '415', '421', '500', '503']],
     ['POST', '/api/v2/reconcile', ['200', '400', '401', '403', '413', '415', '421', '500', '503']],
   ])('lists every possible status: %s %s', async (method, path, statuses) => {

@@ -56,6 +56,7 @@ export async function buildWriterEngine(options: WriterEngineOptions = {}): Prom
     publisher: wrap(source.publisher, { publish }),
     store: wrap(store, options.store?.(engine) ?? {}),
     defaults: DEFAULTS,
+    folder: 'desired-state',
     strict: false,
     now: Date.now,
     faults: NO_FAULTS,

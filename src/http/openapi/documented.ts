@@ -4,6 +4,7 @@ import { Name } from '../../protocol/name.ts';
 import type { RouteObject } from '../request/checks.ts';
 import type { BodyRule } from '../request/fields.ts';
 import { NAME_PARAMETERS } from '../request/name.ts';
+import { WriteOptions } from '../request/write-options.ts';
 import { type ReplyDocs, writeErrors } from './replies.ts';
 
 /** The groups into which the OpenAPI document sorts the routes. */
@@ -63,5 +64,14 @@ export function documentedWrites(tag: Tag, object: RouteObject) {
     reply: RouteDocs['reply'],
     body?: z.ZodType,
   ): ReturnType<typeof documented> =>
-    documented({ operationId, summary, tag, object, reply, errors, ...(body && { body }) });
+    documented({
+      operationId,
+      summary,
+      tag,
+      object,
+      reply,
+      errors,
+      querystring: WriteOptions,
+      ...(body && { body }),
+    });
 }

@@ -34,13 +34,16 @@ function requestHeaders(path: string, { responses }: Operation): object[] {
   });
   return [
     header('X-Request-Id', REQUEST_ID_DOCS),
-    ...('412' in responses
+    ...('412' in responses && path.includes('{')
       ? [
           header(
             'If-Match',
             'The ETag that the object must still have. For a device group, its id alone, in quotes, works as well.',
           ),
         ]
+      : []),
+    ...('412' in responses
+      ? [header('Holdfast-Base', 'The base of a preview: fails if what is written has changed since.')]
       : []),
     ...('304' in responses ? [header('If-None-Match', 'The ETag of the response that the client has.')] : []),
     ...(isPoll(path) ? [header('Holdfast-Device', 'The name of the device, by the rules of names.')] : []),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Kind } from '../../protocol/name.ts';
+import { ProblemRecord, problemShape } from '../../protocol/plan.ts';
 
 /** A reply in the OpenAPI document. */
 export interface ReplyDocs {
@@ -17,16 +18,6 @@ export function plainText(description: string): ReplyDocs {
   return { description, content: { 'text/plain': { schema: z.string() } } };
 }
 
-/** A problem in a file of the desired state. */
-const problemShape = {
-  file: z.string(),
-  line: z.int(),
-  column: z.int(),
-  code: z.string(),
-  message: z.string(),
-  severity: z.enum(['error', 'warning']),
-};
-const Problem = z.object(problemShape).meta({ id: 'Problem' });
 /** A problem with the time at which it was first found, in ISO 8601. */
 export const StandingProblem = z
   .object({ ...problemShape, since: z.string() })
@@ -42,6 +33,7 @@ const AppExists = z
   })
   .meta({ id: 'AppExists' });
 const GroupExists = z.object({ device_group_exists: z.boolean() }).meta({ id: 'DeviceGroupExists' });
+const RevisionExists = z.object({ revision_exists: z.literal(false) }).meta({ id: 'RevisionExists' });
 const Denied = z.object({ access_allowed: z.literal(false) }).meta({ id: 'AccessDenied' });
 export const Fault = z.looseObject({ error: z.string() }).meta({ id: 'Fault' });
 const Unavailable = z
@@ -53,7 +45,7 @@ const Unavailable = z
       .optional()
       .describe('The commit of the write, if it was made or may have been made.'),
     applied: z.boolean().optional().describe('Whether that commit is already applied.'),
-    problems: z.array(Problem).optional(),
+    problems: z.array(ProblemRecord).optional(),
   })
   .meta({ id: 'FaultInside' });
 const Conflict = z
@@ -61,7 +53,7 @@ const Conflict = z
     error: z.string(),
     revision: z.string().optional().describe('The commit of the write, if it was made.'),
     applied: z.boolean().optional(),
-    problems: z.array(Problem).optional().describe('The problems of the files that block the write.'),
+    problems: z.array(ProblemRecord).optional().describe('The problems of the files that block the write.'),
   })
   .meta({ id: 'Conflict' });
 
@@ -120,8 +112,14 @@ export const bodyErrors = {
   415: json('The body is not JSON.', Fault),
 };
 
-/** The reply to a failed precondition. */
-export const conditionErrors = { 412: json('If-Match does not match, or If-None-Match matches.', Fault) };
+/** The replies to a failed precondition. */
+export const conditionErrors = {
+  404: json('There is no such revision as Holdfast-Base.', RevisionExists),
+  412: json(
+    'If-Match does not match, If-None-Match matches, or the object has changed since Holdfast-Base.',
+    Fault,
+  ),
+};
 
 /** Returns the error replies of a route that changes configuration. */
 export function writeErrors(kind: Kind) {

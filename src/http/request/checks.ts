@@ -5,7 +5,7 @@ import type { Kind } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { bodyRefusal } from './body.ts';
 import { nameIn } from './name.ts';
-import { unknownParameters } from './query.ts';
+import { badParameters } from './query.ts';
 import { refuseUnready } from './readiness.ts';
 
 /** The kind of object that a route is about. */
@@ -44,11 +44,11 @@ export function useChecks(app: FastifyInstance, api: Api): void {
     if (refusal !== null) reply.header('connection', 'close');
     const name = object && nameIn(request, object.kind);
     await refuseUnready(request, api);
-    const unknown = unknownParameters(request);
-    const checksExistence = schema?.body !== undefined || refusal !== null || unknown !== null;
+    const bad = badParameters(request);
+    const checksExistence = schema?.body !== undefined || refusal !== null || bad !== null;
     if (object && name !== undefined && checksExistence) await checkExistence(api, object, name);
     if (refusal !== null) throw refusal;
-    if (unknown !== null) throw unknown;
+    if (bad !== null) throw bad;
   });
 }
 

@@ -51,17 +51,19 @@ export function readQuery<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
 const MAX_UNKNOWN = 20;
 
 /**
- * Returns the 400 for a write with a parameter that it does not have, since the client expects an effect of it: otherwise
- * `?dryrun=true` would delete. Null for all other requests (docs/contract.md, 5.3).
+ * Returns the 400 for a write with a bad parameter, or with one that it does not have, since the client expects an effect of
+ * it: otherwise `?dryrun=true` would delete. Null for all other requests (docs/contract.md, 5.3).
  */
-export function unknownParameters({ method, query, routeOptions }: FastifyRequest): HoldfastError | null {
+export function badParameters({ method, query, routeOptions }: FastifyRequest): HoldfastError | null {
   const isWrite = method !== 'GET' && method !== 'HEAD' && routeOptions.url?.startsWith('/api/');
-  const unknown = isWrite ? Object.keys(query as object).slice(0, MAX_UNKNOWN) : [];
-  if (unknown.length === 0) return null;
+  if (!isWrite) return null;
+  const options = routeOptions.schema?.querystring as z.ZodObject | undefined;
+  const known = Object.keys(options?.shape ?? {});
+  const unknown = Object.keys(query as object).filter((key) => !known.includes(key));
   const why = 'is not a parameter of this request';
-  return new HoldfastError('invalid', `unknown parameters: ${unknown.join(', ')}`, {
-    invalid_parameters: Object.fromEntries(unknown.map((key) => [key, why])),
-  });
+  const errors = unknown.slice(0, MAX_UNKNOWN).map((key): [string, string] => [key, why]);
+  const issues = (options && check(options, query).error?.issues) ?? [];
+  return issues.length + errors.length === 0 ? null : badFields(issues, known, errors);
 }
 
 function refuseOperators(query: Record<string, unknown>): void {

@@ -1,12 +1,15 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { absentError } from '../../change/refusals.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
+import { subjectLine } from '../../plan/describe.ts';
+import { effectRecord } from '../../plan/records.ts';
 import { AppRecord } from '../../protocol/info.ts';
 import { keyOf } from '../../protocol/name.ts';
-import type { AtRevision, StoredApp } from '../../store/store.ts';
+import type { StoredApp } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
-import { refuseIfNoneMatch, requireFound, sendObject, writeObject } from '../one-object.ts';
+import { previewOperation, sendPreview } from '../dry-run.ts';
+import { refuseIfNoneMatch, requireFound, sendObject, sendWritten } from '../one-object.ts';
 import { documentedWrites } from '../openapi/documented.ts';
 import { json } from '../openapi/replies.ts';
 import { checkExistence } from '../request/checks.ts';
@@ -25,8 +28,9 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     app.post(`/api/v2/apps/:app_name/${action}`, actionDocs, async (request, reply) => {
       const name = nameIn(request, 'app');
       const write = { kind: 'app', op: 'change', name, fields: { running } } as const;
-      const { object } = await writeObject(api, request, write);
-      return sendObject(request, reply, 202, requireFound(object, 'app', name));
+      return sendWritten(api, request, reply, write, ({ object }) =>
+        sendObject(request, reply, 202, requireFound(object, 'app', name)),
+      );
     });
   }
 
@@ -38,31 +42,35 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     const name = nameIn(request, 'app');
     await checkExistence(api, { kind: 'app' }, name);
     const { value: stored } = await api.store.app(name);
-    const started = stored?.content.running === true ? null : await startStopped(api, request, name);
-    return sendObject(request, reply, 202, started ?? (await restart(api, request, name)));
+    const restartIt = (): Promise<FastifyReply> => restart(api, request, reply, name);
+    if (stored?.content.running === true) return restartIt();
+    const write = { kind: 'app', op: 'change', name, fields: { running: true } } as const;
+    return sendWritten(api, request, reply, write, async ({ revision, object }) => {
+      // The app runs by then, so that no commit was made.
+      if (revision === null) return restartIt();
+      const started = requireFound(object, 'app', name);
+      await logStart(api, request, started.value, revision);
+      return sendObject(request, reply, 202, started);
+    });
   });
 }
 
 /**
- * Restarts a stopped app by a commit that starts it, which also raises its id. Resolves to null if the app runs by then,
- * so that no commit was made. Rejects as `unavailable` if the app was started but the restart could not be logged.
+ * Logs the restart of an app that a commit has started, which also raised its id. Rejects as `unavailable` if it cannot be
+ * logged.
  */
-async function startStopped(
+async function logStart(
   api: Api,
   request: FastifyRequest,
-  name: string,
-): Promise<AtRevision<StoredApp> | null> {
-  const write = { kind: 'app', op: 'change', name, fields: { running: true } } as const;
-  const { revision, object } = await writeObject(api, request, write);
-  if (revision === null) return null;
-  const started = requireFound(object, 'app', name);
+  started: StoredApp,
+  revision: string,
+): Promise<void> {
   try {
-    await logRestart(api, request, started.value);
+    await logRestart(api, request, started);
   } catch (error) {
-    const message = `app "${name}" is started, but the restart could not be logged: ${messageOf(error)}`;
+    const message = `app "${started.name}" is started, but the restart could not be logged: ${messageOf(error)}`;
     throw new HoldfastError('unavailable', message, { revision, applied: true }, error);
   }
-  return started;
 }
 
 async function logRestart(
@@ -74,11 +82,24 @@ async function logRestart(
   await store.logOperation({ at, actor, requestId, action: 'restart', name, ids: { [name]: appId } });
 }
 
-async function restart(api: Api, request: FastifyRequest, name: string): Promise<AtRevision<StoredApp>> {
-  await refuseIfNoneMatch(api, request, { kind: 'app', name });
+/** Restarts a running app, and sends it; or, if that is asked for, the preview. */
+async function restart(
+  api: Api,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  name: string,
+): Promise<FastifyReply> {
+  const key = { kind: 'app', name } as const;
+  await refuseIfNoneMatch(api, request, key);
+  const groups = [...(api.reconciler.passes.memory()?.applied.groupsListing(name) ?? [])].sort();
+  const effects = groups.length === 0 ? [] : [effectRecord({ app: name, action: 'restart', groups })];
+  const subject = subjectLine(key, ['restart']);
+  const ifMatch = ifMatchIn(request);
+  const preview = await previewOperation(api, request, { subject, objects: [key], effects, ifMatch });
+  if (preview !== null) return sendPreview(reply, preview);
   const context = operationContext(request, api.now());
-  const restarted = await api.store.restartApp(name, context, ifMatchIn(request));
+  const restarted = await api.store.restartApp(name, context, ifMatch);
   if (restarted === null) throw absentError('app', name);
   api.info.invalidate([keyOf('app', name)]);
-  return restarted;
+  return sendObject(request, reply, 202, restarted);
 }

@@ -6,7 +6,7 @@ import type { Kind } from '../../protocol/name.ts';
 import type { AtRevision, ObjectReads } from '../../store/store.ts';
 import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';
-import { requireFound, sendObject, writeObject } from '../one-object.ts';
+import { requireFound, sendObject, sendWritten } from '../one-object.ts';
 import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
 import { commonErrors, Empty, json, notModified, readErrors } from '../openapi/replies.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
@@ -51,8 +51,9 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
         await object.check?.(request, api);
         // The cast is safe because the rule of a kind reads the fields of its writes.
         const wanted = { kind, op, name, fields: readFields(request, rule) } as Write;
-        const { object: written } = await writeObject(api, request, wanted);
-        return sendObject(request, reply, status, requireFound(written, kind, name));
+        return sendWritten(api, request, reply, wanted, ({ object: written }) =>
+          sendObject(request, reply, status, requireFound(written, kind, name)),
+        );
       };
 
     app.get(listPath, docs.list, async (_request, reply) => {
@@ -67,8 +68,9 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
     app.post(objectPath, docs.create, write(200, 'create', whole));
     app.delete(objectPath, docs.delete, async (request, reply) => {
       const remove: Write = { kind, op: 'delete', name: nameIn(request, kind) };
-      const deleted = await writeObject(api, request, remove);
-      return sendAtRevision(reply, 200, deleted.object.revision, {});
+      return sendWritten(api, request, reply, remove, (deleted) =>
+        sendAtRevision(reply, 200, deleted.object.revision, {}),
+      );
     });
     app.post(`${objectPath}/update`, docs.replace, write(202, 'replace', whole));
     app.put(`${objectPath}/update`, docs.update, write(202, partialOp, partial));

@@ -1,16 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absentError } from '../../change/refusals.ts';
+import { subjectLine } from '../../plan/describe.ts';
 import { DeviceGroupRecord } from '../../protocol/info.ts';
 import { keyOf } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
+import { previewOperation, sendPreview } from '../dry-run.ts';
 import { refuseIfNoneMatch, sendObject } from '../one-object.ts';
 import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, conditionErrors, json, readErrors } from '../openapi/replies.ts';
 import { checkExistence } from '../request/checks.ts';
 import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';
+import { WriteOptions } from '../request/write-options.ts';
 import { sendAtRevision } from '../revision.ts';
 
 const PruneResult = z.object({ prune_ids: z.record(z.string(), z.int()) }).meta({ id: 'PruneResult' });
@@ -22,7 +25,8 @@ const allDocs = documented({
   summary: 'Remove unused images on all devices',
   tag,
   reply: [202, json('The new prune_id of each device group.', PruneResult)],
-  errors: { ...commonErrors, ...bodyErrors },
+  querystring: WriteOptions,
+  errors: { ...commonErrors, ...conditionErrors, ...bodyErrors },
 });
 
 const groupDocs = documented({
@@ -30,6 +34,7 @@ const groupDocs = documented({
   summary: 'Remove unused images on the devices of one group',
   tag,
   object: { kind: 'device_group' },
+  querystring: WriteOptions,
   reply: [202, json('The device group with its higher prune_id.', DeviceGroupRecord)],
   errors: { ...readErrors('device_group'), ...conditionErrors, ...bodyErrors },
 });
@@ -37,6 +42,15 @@ const groupDocs = documented({
 /** Pruning images (docs/contract.md, 4.4): operations that raise ids and make no commit. */
 export function pruneRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/prune', allDocs, async (request, reply) => {
+    const groups = (await api.store.groupNames()).value;
+    const objects = groups.map((name) => ({ kind: 'device_group', name }) as const);
+    const preview = await previewOperation(api, request, {
+      subject: 'prune all device groups',
+      objects,
+      effects: [],
+      ifMatch: null,
+    });
+    if (preview !== null) return sendPreview(reply, preview);
     const { value, revision } = await api.store.pruneAll(operationContext(request, api.now()));
     api.info.invalidate(Object.keys(value).map((group) => keyOf('device_group', group)));
     return sendAtRevision(reply, 202, revision, { prune_ids: value });
@@ -45,9 +59,14 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {
     const name = nameIn(request, 'device_group');
     await checkExistence(api, { kind: 'device_group' }, name);
-    await refuseIfNoneMatch(api, request, { kind: 'device_group', name });
+    const key = { kind: 'device_group', name } as const;
+    await refuseIfNoneMatch(api, request, key);
+    const subject = subjectLine(key, ['prune']);
+    const ifMatch = ifMatchIn(request);
+    const preview = await previewOperation(api, request, { subject, objects: [key], effects: [], ifMatch });
+    if (preview !== null) return sendPreview(reply, preview);
     const context = operationContext(request, api.now());
-    const pruned = await api.store.pruneGroup(name, context, ifMatchIn(request));
+    const pruned = await api.store.pruneGroup(name, context, ifMatch);
     if (pruned === null) throw absentError('device_group', name);
     api.info.invalidate([keyOf('device_group', name)]);
     return sendObject(request, reply, 202, pruned);

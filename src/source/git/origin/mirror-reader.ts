@@ -41,6 +41,7 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
   return {
     ...inner,
     head: suspecting(head),
+    resolve: suspecting(inner.resolve),
     folderTree: suspecting(inner.folderTree),
     list: suspecting(inner.list),
     changes: suspecting(inner.changes),

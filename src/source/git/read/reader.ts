@@ -13,6 +13,7 @@ import { asUnavailable } from './guarded.ts';
 import { readBetween, readHistory, readTouched } from './history.ts';
 import { readLog } from './log.ts';
 import type { ObjectReader } from './objects.ts';
+import { resolveName } from './resolve.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
 
 const NUL = 0;
@@ -44,6 +45,7 @@ export function createReader(
 
   return {
     head: () => asUnavailable(async () => readHead(objects, await follow(), close)),
+    resolve: (name) => asUnavailable(() => resolveName(repository, objects, name)),
     folderTree: (revision) => asUnavailable(() => findFolder(repository, objects, objectId(revision))),
     list: (tree) => asUnavailable(() => readList(repository, tree)),
     changes: (from, to) =>

@@ -17,7 +17,7 @@ export interface Version {
   count: number;
   source: string;
   change: Change;
-  /** Containers made for a lower id are replaced although their content is the same; 0 if none are. */
+  /** Containers made for a lower id of its source are replaced although their content is the same; 0 if none are. */
   floor: number;
 }
 
@@ -29,7 +29,8 @@ export function versionOf(
 ): Version {
   const { id, record, contents, count } = wanted;
   const change = changeFrom(has, wanted);
-  return { id, record, contents, count, source, change, floor: change === 'restart' ? id : 0 };
+  const isMadeAnew = change === 'restart' || change === 'replace';
+  return { id, record, contents, count, source, change, floor: isMadeAnew ? id : 0 };
 }
 
 function changeFrom(has: Good | null, wanted: WantedApp & { record: AppRecord }): Change {

@@ -63,7 +63,9 @@ export function risenOf({ slots }: AppView): Container[] {
 /** Whether a container is what a version asks for. */
 export function isOfVersion(container: Container | undefined, version: Version): container is Container {
   if (container === undefined || !hasContent(version, container.content)) return false;
-  return version.floor === 0 || (container.source === version.source && container.appId >= version.floor);
+  return container.source === version.source
+    ? container.appId >= version.floor
+    : version.change !== 'restart';
 }
 
 /** Whether a container holds its ports and uses its image: it runs, or the engine is about to start it again. */

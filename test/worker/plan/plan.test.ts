@@ -84,6 +84,17 @@ describe('a device', () => {
     expect(d.session.phases['web']?.state).toBe('rolled_back');
   });
 
+  test('goes back from a bad version although it was restarted before it had failed', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:sick' })]);
+    while (d.session.phases['web']?.state !== 'checking') d.settle(1);
+    d.wanted = wanted([record('web', 3, { container_image: 'web:sick' })]);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.names()).toEqual(['web-1', 'web-1.failed']);
+    expect(d.session.phases['web']?.state).toBe('rolled_back');
+  });
+
   test('starts a container again that somebody paused before it was known to be good', () => {
     const d = new Simulation();
     d.wanted = wanted([record('web', 1)]);

@@ -56,7 +56,7 @@ function planRuns(runs: readonly Run[], stops: readonly AppView[], draft: Draft)
   if (stops.length > 0 || runs.length > 1)
     rememberHandover([...runs.map(({ view }) => view), ...stops], draft);
   if (obstacle !== null) {
-    blockAll(runs, obstacle, draft);
+    blockAll(runs, leaving, obstacle, draft);
     return;
   }
   startNew(runs, draft);
@@ -157,8 +157,9 @@ function waitTogether(runs: readonly Run[], stops: readonly AppView[], draft: Dr
     else draft.setPhase(name, 'updating');
 }
 
-function blockAll(runs: readonly Run[], obstacle: Obstacle, draft: Draft): void {
+function blockAll(runs: readonly Run[], leaving: readonly AppView[], obstacle: Obstacle, draft: Draft): void {
   for (const { view } of runs) draft.setPhase(view.name, stateWithout(view), obstacle);
+  for (const { name } of leaving) draft.setPhase(name, 'kept', obstacle);
 }
 
 function rememberHandover(views: readonly AppView[], draft: Draft): void {

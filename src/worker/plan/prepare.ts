@@ -1,6 +1,6 @@
 import type { Draft } from './draft.ts';
 import { containerName, labelsFor } from './labels.ts';
-import type { Actual, Container, Obstacle, Rules, Step } from './model.ts';
+import type { Actual, Container, Foreign, Obstacle, Rules, Step } from './model.ts';
 import type { Lane } from './session.ts';
 import { discardStep } from './steps.ts';
 import type { Version } from './version.ts';
@@ -175,9 +175,12 @@ function obstacleFor(
     .filter((slot) => view.slots.get(slot)?.current === undefined)
     .map((slot) => containerName(rules.prefix, view.name, slot, 'current'));
   const taken = actual.foreign.find(({ name }) => names.includes(name));
-  if (taken !== undefined)
-    return { code: 'name-taken', text: `a container that is not Holdfast's has the name ${taken.name}` };
+  if (taken !== undefined) return nameTaken(taken);
   return disk.hasRoomToSwap ? null : { code: 'disk-pressure', text: 'the disk is full' };
+}
+
+export function nameTaken({ name }: Foreign): Obstacle {
+  return { code: 'name-taken', text: `a container that is not Holdfast's has the name ${name}` };
 }
 
 /** Returns what a lane last failed with for an id; null if it has not. */

@@ -2,7 +2,7 @@ import type { Draft } from './draft.ts';
 import { containerName } from './labels.ts';
 import type { Container, Obstacle, Step } from './model.ts';
 import { portsOf, portsOfAll, sharedPort } from './ports.ts';
-import { pendingSlots } from './prepare.ts';
+import { nameTaken, pendingSlots } from './prepare.ts';
 import { discardStep, renameStep, stopStep } from './steps.ts';
 import type { Version } from './version.ts';
 import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
@@ -24,6 +24,8 @@ export function swap(apps: readonly Swapping[], draft: Draft): Obstacle | null {
   const running = [...leaving, ...apps.flatMap(({ view }) => displacedOf(view))].filter(isUp);
   if (running.length > 0 && !draft.world.disk.hasRoomToSwap)
     return { code: 'disk-pressure', text: 'the disk is full, so nothing that runs is stopped' };
+  const taken = foreignWithOldName(leaving, draft);
+  if (taken !== undefined) return nameTaken(taken);
   for (const { view, version } of apps) if (version !== null) noteWayBack(view, version, draft);
   if (running.length > 0) {
     draft.steps.push(...running.map((container) => stopStep(container, draft)));
@@ -32,6 +34,12 @@ export function swap(apps: readonly Swapping[], draft: Draft): Obstacle | null {
   draft.steps.push(...leaving.map((container) => retireStep(container, apps, draft)));
   for (const app of apps) draft.steps.push(...promotions(app, draft));
   return null;
+}
+
+/** Returns a container of somebody else that has the name under which one that leaves would be kept. */
+function foreignWithOldName(leaving: readonly Container[], { world: { actual, rules } }: Draft) {
+  const names = new Set(leaving.map(({ app, slot }) => containerName(rules.prefix, app, slot, 'old')));
+  return actual.foreign.find(({ name }) => names.has(name));
 }
 
 /** Returns the containers that have lost their place. They hold ports all the same if somebody has started them. */

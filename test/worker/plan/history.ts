@@ -28,7 +28,7 @@ type Reply = Record<(typeof APPS)[number], App | null>;
 type Fate = 'done' | 'fails' | 'dies' | 'lost';
 
 /** What somebody at the device does to a container; `stick` is what a crash of the engine can do to one. */
-const DEEDS = ['stop', 'remove', 'rename', 'pause', 'stick'] as const;
+const DEEDS = ['stop', 'start', 'remove', 'rename', 'pause', 'stick'] as const;
 type Deed = (typeof DEEDS)[number];
 
 type Event =
@@ -249,6 +249,10 @@ export class Watched {
     if (simulated === undefined) return;
     const { container } = simulated;
     if (does === 'stick') simulated.isStuck = true;
+    if (does === 'start') {
+      this.device.startByHand(container.id);
+      return;
+    }
     const isUp = container.state === 'running' || container.state === 'paused';
     if (does === 'remove') this.device.machine.delete(container.id);
     else if (does === 'rename')

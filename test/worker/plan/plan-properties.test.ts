@@ -22,8 +22,14 @@ function excuse(watched: Watched, name: string): string | null {
   const its = wantedApps.find(([other]) => other === name)?.[1];
   if (its === undefined || obstacle == null) return null;
   if (obstacle.code === 'name-taken')
-    return device.foreign.some((one) => one.name.startsWith(`${name}-`)) ? 'name' : null;
+    return device.foreign.some(
+      (one) => one.name.startsWith(`${name}-`) || obstacle.text.endsWith(` ${one.name}`),
+    )
+      ? 'name'
+      : null;
   if (obstacle.code !== 'port-conflict') return null;
+  const partner = /^it waits for (\w+), with/.exec(obstacle.text)?.[1];
+  if (partner !== undefined) return excuse(watched, partner);
   if (!its.running && device.session.phases[name]?.state === 'kept') return 'port';
   const ports = portsOfAll(recordOf(name, 0, its), its.count);
   const others = [

@@ -447,6 +447,21 @@ describe('a container that was kept for its log', () => {
     ]);
   });
 
+  test('gives its port back to the good version if somebody started it', () => {
+    const app = { starting_ports: [80] };
+    const d = device(record('web', 1, app));
+    d.wanted = wanted([record('web', 2, { ...app, container_image: 'web:sick' })]);
+    d.settle();
+    for (const { container } of d.machine.values())
+      if (container.role === 'current') Object.assign(container, { state: 'exited', ports: [] });
+    for (const { container } of d.machine.values())
+      if (container.role === 'failed') d.startByHand(container.id);
+    expect(d.running()).toEqual(['web-1.failed web:sick']);
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.names()).toEqual(['web-1', 'web-1.failed']);
+  });
+
   test('gives its port to the next version if somebody started it', () => {
     const app = { starting_ports: [80] };
     const d = device(record('web', 1, app));
@@ -461,6 +476,27 @@ describe('a container that was kept for its log', () => {
     d.settle();
     expect(d.names()).toEqual(['web-1']);
     expect(d.running()).toEqual(['web-1 web:v3']);
+  });
+});
+
+describe('a container of somebody else', () => {
+  const port = { starting_ports: [80] };
+  const v2 = { ...port, container_image: 'web:v2' };
+  test.each([
+    ['a new version', wanted([record('web', 2, v2)])],
+    ['another app on its port', wanted([record('new', 1, v2)])],
+  ])('that has the name of an old container stops nothing for %s, until it is gone', (_, next) => {
+    const d = device(record('web', 1, port));
+    d.foreign.push({ name: 'web-1.old', imageId: 'sha256:other', ports: [] });
+    d.wanted = next;
+    const starts = d.starts;
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'kept', obstacle: { code: 'name-taken' } });
+    expect(d.starts).toBe(starts);
+    d.foreign = [];
+    d.settle();
+    expect(d.running()).toEqual([`${next.apps[0]?.name}-1 web:v2`]);
   });
 });
 

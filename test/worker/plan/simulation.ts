@@ -236,6 +236,14 @@ export class Simulation {
     return { ok: true, step };
   }
 
+  /** Somebody starts a container, if it can be started. */
+  startByHand(id: string): void {
+    const simulated = this.machine.get(id);
+    if (simulated === undefined) return;
+    const { app, name } = simulated.container;
+    this.#start({ do: 'start', app, id: 0, container: id, name }, simulated);
+  }
+
   #start(step: Step, simulated: Simulated): StepResult {
     const { container, wantsPorts, isStuck } = simulated;
     if (isStuck === true)

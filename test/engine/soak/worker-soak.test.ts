@@ -36,8 +36,9 @@ it('ten devices run exactly what git says after commits and kills of everything'
   await fleet.apply(apps);
 
   const folders = await Promise.all(Array.from({ length: DEVICES }, () => temporaryFolder()));
-  const start = (index: number): Promise<TestWorker> =>
-    startWorker({
+  const all: TestWorker[] = [];
+  const start = async (index: number): Promise<TestWorker> => {
+    const worker = await startWorker({
       socket: real.socket,
       manager: address,
       data: folders[index] ?? '',
@@ -48,6 +49,9 @@ it('ten devices run exactly what git says after commits and kills of everything'
         LOG_LEVEL: 'info',
       },
     });
+    all.push(worker);
+    return worker;
+  };
   const workers = await Promise.all(folders.map((_, index) => start(index)));
 
   const events: readonly (() => Promise<void>)[] = [
@@ -93,6 +97,9 @@ it('ten devices run exactly what git says after commits and kills of everything'
     );
   }
   await expectExactly(suite(), apps, foreign);
+  // Every version is good: that a crash of the engine ends it is not its fault.
+  const lines = all.flatMap((worker) => worker.process.output().split('\n'));
+  expect(lines.filter((line) => line.includes('is taken back'))).toEqual([]);
 });
 
 type Apps = Record<string, { container_image: string; containers_per: { server: number } }>;

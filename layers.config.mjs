@@ -58,6 +58,11 @@ export const layers = {
     pure: [],
     promise: 'what a commit says and changed: who, when, why, and which fields of which objects',
   },
+  rollback: {
+    may: ['errors', 'protocol', 'desired', 'plan', 'history'],
+    pure: [],
+    promise: 'the way back: files as they were at a revision, or without what a commit changed',
+  },
   source: {
     may: ['errors', 'async', 'disk', 'faults', 'protocol', 'desired', 'history'],
     promise: 'where revisions come from and where commits go',
@@ -97,10 +102,12 @@ export const layers = {
       'compose',
       'plan',
       'preview',
+      'history',
+      'rollback',
       'source',
       'worker/settings',
     ],
-    promise: 'validate, plan, import, store copy, help, completion in shells',
+    promise: 'validate, plan, rollback, import, store copy, help, completion in shells',
   },
   'worker/plan': {
     may: ['protocol'],

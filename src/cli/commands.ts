@@ -52,6 +52,18 @@ const FORMAT: CommandOption = {
   choices: FORMATS,
 };
 
+const DESIRED_STATE_OPTION: CommandOption = {
+  name: 'desired-state',
+  value: 'FOLDER',
+  meaning: FOLDER.meaning,
+};
+const TEXT_OR_JSON: CommandOption = {
+  name: 'format',
+  value: 'FORMAT',
+  meaning: 'text (for people) or json (for programs)',
+  choices: ['text', 'json'],
+};
+
 /** Every command, in the order of the help. */
 export const COMMANDS = {
   serve: {
@@ -102,6 +114,39 @@ export const COMMANDS = {
       ['holdfast plan --against "$(git merge-base origin/main HEAD)"', 'what a branch would change'],
     ],
     problems: 'problems found; with --exit-code, also: the plan is not empty',
+  },
+  rollback: {
+    name: 'rollback',
+    summary: 'bring objects back as they were: edit their files, and commit them if you like',
+    operand: {
+      name: '[OBJECT]',
+      meaning: 'app/NAME or device_group/NAME; with --undo, all that the commit changed by default',
+      choices: [],
+    },
+    options: [
+      { name: 'to', value: 'REVISION', meaning: "restore the bytes of the object's file at this commit" },
+      {
+        name: 'undo',
+        value: 'REVISION',
+        meaning: 'take back what this commit changed, field by field, and keep later changes',
+      },
+      { name: 'commit', meaning: 'commit the files, with your git, identity and hooks' },
+      { name: 'reason', value: 'TEXT', meaning: 'why, for the message of the commit' },
+      { name: 'with-dependencies', meaning: 'also bring back apps that a group needs' },
+      { name: 'allow-delete', meaning: 'with --to: delete an object that did not exist then' },
+      { name: 'dry-run', meaning: 'show what would change, and change nothing' },
+      DESIRED_STATE_OPTION,
+      TEXT_OR_JSON,
+    ],
+    details: [
+      'Works on the last commit, without a server. Changes all files or, after an error, none; a file with changes that are not',
+      'committed is refused. With --undo, a field that was changed again since is a conflict, and nothing changes.',
+    ],
+    examples: [
+      ['holdfast rollback app/web --to v1.4 --commit --reason "500s since 1.5"', ''],
+      ['holdfast rollback --undo 9c41e07 --dry-run', 'what taking back a whole commit would change'],
+    ],
+    problems: 'nothing was changed: a conflict, something that is needed, or a file that is not valid',
   },
   import: {
     name: 'import',

@@ -24,14 +24,8 @@ import {
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { renderMarkdown } from './markdown.ts';
 import { type Findings, type Format, renderFindings } from './report.ts';
+import { unknownRevision } from './unknown-revision.ts';
 import { listFolder, loadWorkTree, openRepository, type WorkTree } from './work-tree.ts';
-
-const NO_REVISION =
-  '--against is empty; if it is the output of a command, as in --against "$(git merge-base …)", that command found no such commit';
-
-/** CI systems make shallow clones, which lack most revisions. */
-const SHALLOW_HINT =
-  '; this clone is shallow: fetch the whole history first (git fetch --unshallow, or fetch-depth: 0)';
 
 /** Runs `holdfast plan`: shows how the files in a folder would change the state at a revision. */
 export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -108,27 +102,11 @@ async function appliedAt(
     throw against?.includes('@{') ? new HoldfastError('invalid', messageOf(error), {}, error) : error;
   });
   // Without commits, HEAD does not exist and there is nothing to compare with. A named revision must exist.
-  if (base === null && against !== undefined) throw await unknownRevision(against, revisions);
+  if (base === null && against !== undefined)
+    throw await unknownRevision(against, { option: '--against', revisions });
   if (base !== null) warnOfInvalidFiles(base, against ?? 'HEAD', io);
   if (against !== undefined) await warnOfDivergence(revisions, against, io);
   return base?.applied ?? new AppliedState();
-}
-
-async function unknownRevision(against: string, revisions: RevisionReader): Promise<HoldfastError> {
-  const remote = revisions.isShallow
-    ? null
-    : await revisions.entriesAt(`origin/${against}`).catch(() => null);
-  const remoteHint = remote === null ? '' : `; did you mean origin/${against}?`;
-  const reason = against === '' ? NO_REVISION : `"${against}" is not a commit of this repository`;
-  const message = reason + (revisions.isShallow ? SHALLOW_HINT : '') + remoteHint + rangeHint(against);
-  return new HoldfastError('invalid', message);
-}
-
-/** Returns a hint for a range such as `main...HEAD`, which `git diff` accepts. */
-function rangeHint(against: string): string {
-  const [, from, end] = /^(.*?)\.\.\.?(.*)$/.exec(against) ?? [];
-  if (from === undefined) return '';
-  return `; plan takes one commit, not a range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;
 }
 
 /** Warns of files whose content at a manager is uncertain: it may not have seen every commit. */

@@ -25,10 +25,15 @@ export interface Findings {
 
 /** Renders findings as text, as JSON, or as text with the annotations of a GitHub workflow. */
 export function renderFindings(findings: Findings, format: Format, hasColors: boolean): string {
-  if (format === 'json') return `${escapeWorkflowCommands(JSON.stringify(jsonOf(findings), null, 2))}\n`;
+  if (format === 'json') return `${findingsJson(findings)}\n`;
   if (format === 'github')
     return findings.problems.map(annotation).join('') + textOf({ ...findings, problems: [] }, false);
   return textOf(findings, hasColors);
+}
+
+/** Returns findings as JSON, with more members if there are any. */
+export function findingsJson(findings: Findings, more: Readonly<Record<string, unknown>> = {}): string {
+  return escapeWorkflowCommands(JSON.stringify({ ...jsonOf(findings), ...more }, null, 2));
 }
 
 function jsonOf({ problems, steps, effects }: Findings): object {

@@ -9,6 +9,7 @@ import { helpText } from './help.ts';
 import { runImport } from './import-compose.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
 import { plan } from './plan.ts';
+import { rollback } from './rollback.ts';
 import { type CopyStore, storeCopy } from './store-copy.ts';
 import { validate } from './validate.ts';
 
@@ -58,6 +59,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   serve: (args, { io, serve }) => serve(settingsFrom(io, args)),
   validate: (args, { io }) => validate(args, io),
   plan: (args, { io }) => plan(args, io),
+  rollback: (args, { io }) => rollback(args, io),
   import: (args, { io }) => runImport(args, io),
   store: (args, { io, copyStore }) => storeCopy(args, io, copyStore),
   completion: (args, { io }) => print(io, completion(args)),

@@ -284,4 +284,25 @@ export const commands = {
   ignoresCase: () => command('config', '--type=bool', '--get', 'core.ignoreCase'),
   listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),
   updateRefs: () => command('update-ref', '-m', 'holdfast', '--stdin', '-z'),
+  /** Prints the top of the work tree, and the path of the current folder in it. */
+  topAndPrefix: () => command('rev-parse', '--show-toplevel', '--show-prefix'),
+  /** Prints what is not as in `HEAD` below a path. */
+  userStatus: (path: string) =>
+    command(
+      'status',
+      '--porcelain=v1',
+      '-z',
+      '--no-renames',
+      '--untracked-files=all',
+      '--ignore-submodules=all',
+      '--',
+      path,
+    ),
+  /** Adds files whose paths are on standard input, also those that git ignores. */
+  userAdd: () => command('add', '--force', '--pathspec-from-file=-', '--pathspec-file-nul'),
+  /** Commits the files at these paths as they are on disk, and nothing else, with the message on standard input. */
+  userCommit: (...paths: string[]) =>
+    command('commit', '--quiet', '--only', '--file=-', '--cleanup=verbatim', '--', ...paths),
+  userHead: () => command('rev-parse', '--verify', 'HEAD'),
+  userReset: () => command('reset', '--quiet', '--pathspec-from-file=-', '--pathspec-file-nul'),
 } as const;

@@ -119,6 +119,12 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['ignoresCase', []],
   ['listWorkTrees', []],
   ['updateRefs', []],
+  ['topAndPrefix', []],
+  ['userStatus', ['path']],
+  ['userAdd', []],
+  ['userCommit', ['path']],
+  ['userHead', []],
+  ['userReset', []],
 ];
 
 const NAME = String.raw`refs\/[^ \p{Cc}:-][^ \p{Cc}:]*`;

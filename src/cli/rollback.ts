@@ -1,0 +1,165 @@
+import { join, normalize } from 'node:path';
+import { loadFile } from '../desired/load.ts';
+import { compareProblems, type Problem } from '../desired/problem.ts';
+import type { FileChange } from '../desired/state.ts';
+import { AppliedState } from '../plan/applied.ts';
+import { effectsOf } from '../plan/effect.ts';
+import { makePlan } from '../plan/plan.ts';
+import { stateAt } from '../preview/state-at.ts';
+import { parseKey } from '../protocol/name.ts';
+import { type RollbackAct, messageOf as rollbackMessage } from '../rollback/message.ts';
+import { restore } from '../rollback/restore.ts';
+import type { Blame, Rollback, RollbackEdit } from '../rollback/rollback.ts';
+import { commitToUndo, undo } from '../rollback/undo.ts';
+import { openUserGit } from '../source/git/user-git.ts';
+import { printable } from '../text/printable.ts';
+import { type CommandArguments, parseCommand } from './arguments.ts';
+import { COMMANDS } from './commands.ts';
+import { describeProblems, prefixProblems, prefixSteps, suggestApps } from './fleet.ts';
+import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
+import { commitOf, type OpenPast, parseObject, withPast, withShallowHint } from './past.ts';
+import { type Findings, findingsJson, renderFindings } from './report.ts';
+import { applyEdits, refuseChanged } from './rollback-files.ts';
+
+/** Runs `holdfast rollback`: edits the user's files so that objects are again as they were. */
+export async function rollback(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const parsed = parseCommand<'text' | 'json'>(COMMANDS.rollback, args);
+  const { options } = parsed;
+  if ((options['to'] === undefined) === (options['undo'] === undefined))
+    throw new UsageError('rollback takes either --to REVISION or --undo REVISION');
+  if (options['to'] !== undefined && parsed.operand === undefined)
+    throw new UsageError('name the object that goes back: holdfast rollback app/web --to REVISION');
+  const folder = options['desired-state'] as string | undefined;
+  return withPast(folder, io, (past) => runRollback(parsed, past, io));
+}
+
+async function runRollback(
+  parsed: CommandArguments<'text' | 'json'>,
+  past: OpenPast,
+  io: CommandIo,
+): Promise<ExitCode> {
+  const { act, way } = await workOut(parsed, past);
+  const findings = await previewOf(way, past);
+  const isBlocked =
+    way.needs.length > 0 ||
+    way.conflicts.length > 0 ||
+    findings.problems.some(({ severity }) => severity === 'error');
+  const { options, format } = parsed;
+  const isDryRun = options['dry-run'] === true;
+  let outcome = 'Nothing was changed.';
+  if (way.edits.length === 0)
+    outcome = isBlocked ? outcome : 'Nothing differs: there is nothing to take back.';
+  else if (!isBlocked && !isDryRun) {
+    const message = rollbackMessage(act, findings.steps, (options['reason'] as string | undefined) ?? null);
+    outcome = await carryOut(way.edits, options['commit'] === true ? message : null, past, io);
+  }
+  io.write(
+    format === 'json'
+      ? `${findingsJson(findings, extrasOf(way, past.folder))}\n`
+      : `${textOf(way, findings, io)}${outcome}\n`,
+  );
+  return isBlocked ? EXIT.problems : EXIT.ok;
+}
+
+async function workOut(
+  { operand, options }: CommandArguments<string>,
+  past: OpenPast,
+): Promise<{ act: RollbackAct; way: Rollback }> {
+  const { revisions } = past;
+  const objects = operand === undefined ? null : [parseObject(operand)];
+  const withDependencies = options['with-dependencies'] === true;
+  const allowDelete = options['allow-delete'] === true;
+  const given = options['to'] ?? options['undo'];
+  const revision = await commitOf(String(given), options['to'] === undefined ? '--undo' : '--to', revisions);
+  try {
+    if (options['to'] !== undefined) {
+      const request = { to: revision, objects: objects ?? [], withDependencies, allowDelete };
+      return { act: { to: revision }, way: await restore(request, past, revisions) };
+    }
+    const commit = await commitToUndo(revisions, revision);
+    const way = await undo({ commit, objects, withDependencies }, past, revisions);
+    return { act: { undo: revision, subject: commit.message }, way };
+  } catch (error) {
+    throw withShallowHint(error, revisions);
+  }
+}
+
+/** Plans the edits on the fleet at `HEAD`. */
+async function previewOf(way: Rollback, past: OpenPast): Promise<Findings> {
+  const { folder, desired, revisions, revision, defaults } = past;
+  const applied = (await stateAt(revisions, revision, defaults))?.applied ?? new AppliedState();
+  const changes = await Promise.all(
+    way.edits.map(async ({ path, text }): Promise<FileChange> => {
+      const read = async () => ({ bytes: Buffer.from(text ?? '') });
+      return {
+        path,
+        file: text === null ? null : await loadFile({ path, type: 'file', blob: '' }, read, defaults),
+      };
+    }),
+  );
+  const touched = desired.apply(changes);
+  const { steps, problems: found } = makePlan(touched, desired, applied, suggestApps(desired));
+  const problems = [
+    ...(way.refused?.problems ?? []),
+    ...[...touched].flatMap((key) => {
+      const { kind, name } = parseKey(key);
+      return [...desired.problemsOf(kind, name), ...(found.get(key) ?? [])];
+    }),
+  ];
+  const shown = prefixProblems(folder, unique(problems).sort(compareProblems));
+  const summary = shown.length === 0 ? '' : `${describeProblems(shown)}.`;
+  return { problems: shown, steps: prefixSteps(folder, steps), effects: effectsOf(steps, applied), summary };
+}
+
+function unique(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
+}
+
+/** Writes the files and, with a message, commits them: all or none. Resolves to a sentence that says what was done. */
+async function carryOut(
+  edits: readonly RollbackEdit[],
+  message: string | null,
+  { folder }: OpenPast,
+  io: CommandIo,
+): Promise<string> {
+  const git = await openUserGit(folder, io.env);
+  const inRepository = (path: string): string => (git.prefix === '' ? path : `${git.prefix}/${path}`);
+  const files = edits.map(({ path, text }) => ({ path: inRepository(path), text }));
+  await refuseChanged(files, git);
+  const commit = await applyEdits(files, message, git);
+  const names = edits.map(({ path }) => printable(normalize(join(folder, path)))).join(' ');
+  return commit === null
+    ? `Edited ${names}; nothing is committed. To drop this: git restore ${names}`
+    : `Committed ${commit.slice(0, 12)}.`;
+}
+
+function textOf(way: Rollback, findings: Findings, { hasColors }: CommandIo): string {
+  const lines = [
+    ...way.conflicts.map((blame) => `conflict: ${blameText(blame)}, after that commit; this stays as it is`),
+    ...way.needs.map(({ object, why }) => `needed: ${object}: ${printable(why)}`),
+    ...(way.needs.length === 0
+      ? []
+      : [`  --with-dependencies brings apps back; --allow-delete deletes objects`]),
+    ...(way.refused?.newestValid == null
+      ? []
+      : [`The newest valid version before it: ${way.refused.newestValid.slice(0, 12)}`]),
+    ...way.alsoLost.map((blame) => `also taken back: ${blameText(blame)}`),
+  ];
+  const plan = renderFindings(findings, 'text', hasColors).replace(/\n\n$/, '\n');
+  return `${plan === '\n' ? '' : plan}${lines.map((line) => `${line}\n`).join('')}`;
+}
+
+function blameText({ object, field, by, actor }: Blame): string {
+  const what = field === null ? object : `${field} of ${object}`;
+  return printable(`${what}, changed by ${actor || 'somebody'} in ${by.slice(0, 12)}`);
+}
+
+function extrasOf(way: Rollback, folder: string): Record<string, unknown> {
+  return {
+    files: way.edits.map(({ path, text }) => ({ path: normalize(join(folder, path)), after: text })),
+    needs: way.needs,
+    also_lost: way.alsoLost,
+    conflicts: way.conflicts,
+    newest_valid: way.refused?.newestValid ?? null,
+  };
+}

@@ -1,0 +1,187 @@
+import { type Content, membersOf } from '../desired/content.ts';
+import type { TreeEntry } from '../desired/entry.ts';
+import { loadEntries, loadFile } from '../desired/load.ts';
+import { DesiredState } from '../desired/state.ts';
+import { HoldfastError } from '../errors.ts';
+import { keyOf, type ObjectKey } from '../protocol/name.ts';
+import { blameOf, commitsBetween, keyAt, laterChanges } from './later-changes.ts';
+import { leavesBetween } from './leaves.ts';
+import {
+  emptyRollback,
+  type Need,
+  type Past,
+  type Present,
+  type Rollback,
+  type RollbackEdit,
+  type RollbackOptions,
+} from './rollback.ts';
+import { textOf, unlistings } from './texts.ts';
+
+/** The most commits that are searched for a valid version of a file. */
+const MAX_SEARCH = 2000;
+
+/** What a restore is about. */
+export interface RestoreRequest extends RollbackOptions {
+  /** The revision: a full commit id that `past` has. */
+  to: string;
+  objects: readonly ObjectKey[];
+}
+
+/** One object at the revision. */
+interface Then {
+  path: string;
+  blob: string;
+  content: Content;
+}
+
+/** The files of objects at a revision, by key. */
+type FilesThen = ReadonlyMap<string, readonly TreeEntry[]>;
+
+/** A restore while it is worked out. */
+interface Work {
+  request: RestoreRequest;
+  present: Present;
+  past: Past;
+  then: FilesThen;
+  /** The objects that come back, by key; grows while dependencies are found. */
+  wanted: Map<string, ObjectKey>;
+  rollback: Rollback;
+}
+
+/**
+ * Resolves to the way to give these objects the bytes that their files had at a revision, at their present paths. Rejects as
+ * `absent` if an object exists neither then nor now.
+ */
+export async function restore(request: RestoreRequest, present: Present, past: Past): Promise<Rollback> {
+  const rollback = emptyRollback();
+  const then = await filesAt(request.to, past);
+  const wanted = new Map(request.objects.map((object) => [keyOf(object.kind, object.name), object]));
+  const work: Work = { request, present, past, then, wanted, rollback };
+  for (const object of wanted.values()) await restoreOne(object, work);
+  const { edits } = rollback;
+  const deleted = edits.flatMap(({ kind, name, text }) => (kind === 'app' && text === null ? name : []));
+  const gone = new Set(deleted.filter((app) => !then.has(keyOf('app', app))));
+  edits.push(...(await unlistings(gone, edits, present.desired, past)));
+  rollback.alsoLost = await lostWith(work);
+  return rollback;
+}
+
+async function filesAt(revision: string, past: Past): Promise<FilesThen> {
+  const entries = await past.entriesAt(revision);
+  if (entries === null) throw new HoldfastError('invalid', `there is no commit ${revision}`);
+  const files = new Map<string, TreeEntry[]>();
+  for (const entry of entries) {
+    const key = keyAt(entry);
+    if (key !== null) files.set(key, [...(files.get(key) ?? []), entry]);
+  }
+  return files;
+}
+
+async function restoreOne(object: ObjectKey, work: Work): Promise<void> {
+  const { request, rollback, then, wanted } = work;
+  const found = await thenOf(object, work);
+  if (found === undefined) return;
+  if (found === null) {
+    removeObject(object, work);
+    return;
+  }
+  rollback.edits.push(...(await editsTo(object, found, work)));
+  for (const app of missingApps(object, found.content, work)) {
+    const key = keyOf('app', app);
+    if (request.withDependencies && then.has(key)) wanted.set(key, { kind: 'app', name: app });
+    else rollback.needs.push(await missingNeed(app, object, work));
+  }
+}
+
+/** Resolves to the object then; null if there was none; undefined if its file is refused, which is noted. */
+async function thenOf({ kind, name }: ObjectKey, work: Work): Promise<Then | null | undefined> {
+  const { request, present, past, then, rollback } = work;
+  const key = keyOf(kind, name);
+  const state = await loadEntries(new DesiredState(), then.get(key) ?? [], past.blob, present.defaults);
+  const object = state.object(kind, name);
+  if (object === undefined) {
+    if (present.desired.object(kind, name) !== undefined) return null;
+    throw new HoldfastError('absent', `${key} exists neither in ${request.to.slice(0, 12)} nor now`);
+  }
+  if (object.content !== undefined) return { ...object, content: object.content };
+  const { problems = [], newestValid = await newestValidOf(key, work) } = rollback.refused ?? {};
+  rollback.refused = { problems: [...problems, ...state.problemsOf(kind, name)], newestValid };
+  return undefined;
+}
+
+/** Searches the commits before the revision for the newest version of an object's file that is valid. */
+async function newestValidOf(key: string, { request, past, present }: Work): Promise<string | null> {
+  let searched = 0;
+  for await (const { revision, files } of commitsBetween(past, request.to, null)) {
+    searched += 1;
+    if (searched > MAX_SEARCH) return null;
+    const own = files.filter((file) => keyAt(file) === key);
+    for (const { path, after } of own)
+      if (after !== null && (await isValid({ path, ...after }, past, present))) return revision;
+  }
+  return null;
+}
+
+async function isValid(entry: TreeEntry, past: Past, { defaults }: Present): Promise<boolean> {
+  const file = await loadFile(entry, past.blob, defaults);
+  return file !== null && file.kind !== null && file.parsed.ok;
+}
+
+async function editsTo(
+  { kind, name }: ObjectKey,
+  then: Then,
+  { present: { desired }, past }: Work,
+): Promise<RollbackEdit[]> {
+  const [path = then.path, ...duplicates] = desired.pathsOf(kind, name);
+  const removals = duplicates.map((other): RollbackEdit => ({ kind, name, path: other, text: null }));
+  if (desired.file(path)?.blob === then.blob) return removals;
+  const text = await textOf(past, then.blob);
+  return text === null ? removals : [{ kind, name, path, text }, ...removals];
+}
+
+/** Removes an object that did not exist then, if that is allowed. */
+function removeObject({ kind, name }: ObjectKey, { request, rollback, present }: Work): void {
+  if (!request.allowDelete) {
+    const why = `did not exist in ${request.to.slice(0, 12)}, so it would be deleted, which must be allowed`;
+    rollback.needs.push({ object: keyOf(kind, name), why });
+    return;
+  }
+  const paths = present.desired.pathsOf(kind, name);
+  rollback.edits.push(...paths.map((path): RollbackEdit => ({ kind, name, path, text: null })));
+}
+
+/** Returns the apps that a group listed then and that neither exist now nor come back. */
+function missingApps({ kind }: ObjectKey, content: Content, { wanted, present }: Work): string[] {
+  if (kind !== 'device_group') return [];
+  return membersOf(content).filter(
+    (app) => present.desired.app(app) === undefined && !wanted.has(keyOf('app', app)),
+  );
+}
+
+async function missingNeed(app: string, group: ObjectKey, { request, present, past }: Work): Promise<Need> {
+  const key = keyOf('app', app);
+  const range = { from: present.revision, until: request.to, keys: new Set([key]) };
+  const [last] = (await laterChanges(past, range, present.defaults)).get(key) ?? [];
+  const reason = last === undefined ? 'and there is no such app' : `deleted in ${last.by.slice(0, 12)}`;
+  return { object: key, why: `${group.name} listed it, ${reason}` };
+}
+
+/**
+ * Resolves to the changes of others that go with the restore: all but those of the first commit after the revision that
+ * changed the object, which the restore is meant to take back.
+ */
+async function lostWith({ request, present, past, then, wanted }: Work): Promise<Rollback['alsoLost']> {
+  const range = { from: present.revision, until: request.to, keys: new Set(wanted.keys()) };
+  const changes = await laterChanges(past, range, present.defaults);
+  const lost: Rollback['alsoLost'] = [];
+  for (const [key, { kind, name }] of wanted) {
+    const now = present.desired.object(kind, name)?.content;
+    const [entry] = then.get(key) ?? [];
+    const others = (changes.get(key) ?? []).slice(0, -1);
+    if (now === undefined || entry === undefined || others.length === 0) continue;
+    const file = await loadFile(entry, past.blob, present.defaults);
+    if (file === null || file.kind === null || !file.parsed.ok) continue;
+    lost.push(...leavesBetween(file.parsed.content, now).flatMap((leaf) => blameOf(key, leaf, others)));
+  }
+  return lost;
+}

@@ -1,0 +1,123 @@
+import { membersOf } from '../desired/content.ts';
+import { loadFile } from '../desired/load.ts';
+import { withFile } from '../desired/problem.ts';
+import { HoldfastError } from '../errors.ts';
+import { changesOf, type ReadChange } from '../history/changes.ts';
+import type { FolderCommit } from '../history/commit.ts';
+import { keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
+import { blameOf, laterChanges } from './later-changes.ts';
+import type { Leaf } from './leaves.ts';
+import { restore } from './restore.ts';
+import { emptyRollback, type Past, type Present, type Rollback, type RollbackOptions } from './rollback.ts';
+import { unlistings } from './texts.ts';
+import { undoObject } from './undo-object.ts';
+
+/** What an undo is about. */
+export interface UndoRequest extends Pick<RollbackOptions, 'withDependencies'> {
+  commit: FolderCommit;
+  /** Only these objects; null for all that the commit changed. */
+  objects: readonly ObjectKey[] | null;
+}
+
+/** Resolves to the commit, with what it changed in the folder. Rejects as `invalid` if it changed nothing there. */
+export async function commitToUndo(past: Past, revision: string): Promise<FolderCommit> {
+  const { commits } = await past.log({ from: revision, until: null, limit: 1, skipsFirst: false });
+  if (commits[0]?.revision === revision) return commits[0];
+  throw new HoldfastError('invalid', `${revision.slice(0, 12)} changed no file of the desired state`);
+}
+
+/**
+ * Resolves to the way to take back what a commit changed, field by field. A field that no longer has the commit's value is a
+ * conflict; one that has the value from before it is done already. A file that nobody has changed since gets its former
+ * bytes, as does one that the commit deleted.
+ */
+export async function undo(request: UndoRequest, present: Present, past: Past): Promise<Rollback> {
+  const rollback = emptyRollback();
+  const only = request.objects?.map(({ kind, name }) => keyOf(kind, name));
+  const all = await changesOf(request.commit.files, past.blob, present.defaults);
+  const changes = all.filter(({ change }) => only?.includes(keyOf(change.kind, change.name)) ?? true);
+  if (changes.length === 0 && only !== undefined)
+    throw new HoldfastError(
+      'invalid',
+      `${request.commit.revision.slice(0, 12)} did not change ${only.join(', ')}`,
+    );
+  const disputed: [ReadChange, (Leaf | null)[]][] = [];
+  for (const change of changes) {
+    const outcome = await undoObject(change, present, past);
+    const { kind, name } = change.change;
+    if ('conflicts' in outcome) disputed.push([change, outcome.conflicts]);
+    else if ('path' in outcome) rollback.edits.push({ kind, name, ...outcome });
+  }
+  const removed = rollback.edits.flatMap(({ kind, name, text }) =>
+    kind === 'app' && text === null ? name : [],
+  );
+  rollback.edits.push(...(await unlistings(new Set(removed), rollback.edits, present.desired, past)));
+  rollback.conflicts = await blamed(disputed, request.commit.revision, present, past);
+  await checkEdits(rollback, present);
+  await addDependencies(rollback, request, present, past);
+  return rollback;
+}
+
+/** Names who changed each leaf since the commit. */
+async function blamed(
+  disputed: readonly [ReadChange, readonly (Leaf | null)[]][],
+  until: string,
+  { revision, defaults }: Present,
+  past: Past,
+): Promise<Rollback['conflicts']> {
+  if (disputed.length === 0) return [];
+  const keys = new Set(disputed.map(([{ change }]) => keyOf(change.kind, change.name)));
+  const changes = await laterChanges(past, { from: revision, until, keys }, defaults);
+  return disputed.flatMap(([{ change }, leaves]) => {
+    const key = keyOf(change.kind, change.name);
+    // Without a later commit, the file itself cannot be taken back.
+    const unknown = { object: key, field: null, by: until, actor: '' };
+    return leaves.flatMap((leaf) => {
+      const found = blameOf(key, leaf, changes.get(key) ?? []);
+      return found.length > 0 ? found : [unknown];
+    });
+  });
+}
+
+/** Notes texts that today's rules refuse, and apps that groups would list although there are none. */
+async function checkEdits(rollback: Rollback, { desired, defaults }: Present): Promise<void> {
+  const apps = new Map(
+    rollback.edits.flatMap(({ kind, name, text }) => (kind === 'app' ? [[name, text]] : [])),
+  );
+  const exists = (app: string): boolean =>
+    apps.has(app) ? apps.get(app) !== null : desired.app(app) !== undefined;
+  for (const { name, path, text } of rollback.edits) {
+    if (text === null) continue;
+    const read = async () => ({ bytes: Buffer.from(text) });
+    const file = await loadFile({ path, type: 'file', blob: '' }, read, defaults);
+    if (file === null || file.kind === null) continue;
+    if (!file.parsed.ok) {
+      const { problems = [] } = rollback.refused ?? {};
+      const found = file.parsed.problems.map((problem) => withFile(path, problem));
+      rollback.refused = { problems: [...problems, ...found], newestValid: null };
+      continue;
+    }
+    for (const app of membersOf(file.parsed.content).filter((member) => !exists(member)))
+      rollback.needs.push({
+        object: keyOf('app', app),
+        why: `${name} would list it, and there is no such app`,
+      });
+  }
+}
+
+/** Adds the apps that groups need, as they were before the commit. */
+async function addDependencies(
+  rollback: Rollback,
+  request: UndoRequest,
+  present: Present,
+  past: Past,
+): Promise<void> {
+  const [parent] = request.commit.parents;
+  if (!request.withDependencies || parent === undefined || rollback.needs.length === 0) return;
+  const objects = rollback.needs.map(({ object }) => parseKey(object));
+  const options = { withDependencies: true, allowDelete: false };
+  const more = await restore({ to: parent, objects, ...options }, present, past);
+  rollback.edits.push(...more.edits);
+  rollback.needs = more.needs;
+  rollback.refused ??= more.refused;
+}

@@ -1,0 +1,53 @@
+import { commands } from './process/commands.ts';
+import { type GitContext, runGit } from './process/run.ts';
+
+/** git as the user has it: with their configuration, identity and hooks. Paths are relative to the top of the work tree. */
+export interface UserGit {
+  /** The top of the work tree. */
+  readonly top: string;
+  /** Path of the folder inside the repository; empty if it is the top. */
+  readonly prefix: string;
+  /** Resolves to the paths below the folder that are not as in `HEAD`: modified, staged, in conflict or untracked. */
+  changedPaths(): Promise<Set<string>>;
+  /**
+   * Commits the files at these paths as they are on disk, and nothing else that is staged; resolves to the commit. Rejects
+   * with a GitFailure if git or a hook refuses; index and history are then as before, but for new files that stay added.
+   */
+  commit(paths: readonly string[], message: string): Promise<string>;
+  /** Makes the entries of the index at these paths those of `HEAD`. */
+  unstage(paths: readonly string[]): Promise<void>;
+}
+
+/** Time limit of a git command, in milliseconds: hooks of users can run tests. */
+const TIME_LIMIT = 600_000;
+
+/** Opens the repository that a folder is in, with the user's environment. Rejects with a GitFailure if there is none. */
+export async function openUserGit(
+  folder: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<UserGit> {
+  const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const machine = { ...Object.fromEntries(defined), GIT_LITERAL_PATHSPECS: '1' };
+  const at: GitContext = { folder, env: machine, timeLimit: TIME_LIMIT };
+  const [top = '', prefix = ''] = (await runGit(at, commands.topAndPrefix())).split('\n');
+  const context = { ...at, folder: top };
+  const paths = (list: readonly string[]): string => list.map((path) => `${path}\0`).join('');
+  return {
+    top,
+    prefix: prefix.replace(/\/$/, ''),
+    changedPaths: async () => pathsOf(await runGit(context, commands.userStatus(prefix || '.'))),
+    commit: async (list, message) => {
+      await runGit(context, commands.userAdd(), paths(list));
+      await runGit(context, commands.userCommit(...list), message);
+      return (await runGit(context, commands.userHead())).trim();
+    },
+    unstage: async (list) => {
+      await runGit(context, commands.userReset(), paths(list));
+    },
+  };
+}
+
+/** Parses `git status --porcelain -z`, which has two letters and a path in each record. */
+function pathsOf(output: string): Set<string> {
+  return new Set(output.split('\0').flatMap((record) => (record === '' ? [] : [record.slice(3)])));
+}

@@ -7,7 +7,10 @@
  */
 export const layers = {
   errors: { may: [], pure: [], promise: 'errors of a known kind; the kind decides the reaction' },
-  async: { may: [], promise: 'queues, limits of concurrency, yielding: when tasks run, not what they do' },
+  async: {
+    may: ['errors'],
+    promise: 'queues, limits of concurrency, yielding, delays: when tasks run, not what they do',
+  },
   disk: {
     may: ['errors', 'async'],
     promise: 'fast reads of small files, and writes that survive a loss of power',
@@ -43,10 +46,14 @@ export const layers = {
     pure: ['yaml', 'node:path'],
     promise: 'turns a Compose file into apps and a device group, and says what is left out',
   },
+  ids: {
+    may: ['errors', 'async', 'faults', 'protocol', 'desired'],
+    promise: 'ids never fall: when they rise, their record, and what a start takes over from it',
+  },
   plan: {
     may: ['text', 'protocol', 'desired'],
     pure: ['diff'],
-    promise: 'turns desired and applied state into ordered steps; ids; descriptions for people',
+    promise: 'turns desired and applied state into ordered steps; descriptions for people',
   },
   preview: {
     may: ['protocol', 'desired', 'plan'],
@@ -64,15 +71,15 @@ export const layers = {
     promise: 'the way back: files as they were at a revision, or without what a commit changed',
   },
   source: {
-    may: ['errors', 'async', 'disk', 'faults', 'protocol', 'desired', 'history'],
+    may: ['errors', 'async', 'disk', 'faults', 'protocol', 'desired', 'ids', 'history'],
     promise: 'where revisions come from and where commits go',
   },
   store: {
-    may: ['errors', 'async', 'disk', 'protocol', 'desired', 'plan', 'history'],
+    may: ['errors', 'async', 'disk', 'protocol', 'desired', 'ids', 'plan', 'history'],
     promise: 'applied objects, ids, operations, the ledger and the history, reports',
   },
   reconcile: {
-    may: ['errors', 'async', 'faults', 'protocol', 'desired', 'plan', 'source', 'store'],
+    may: ['errors', 'async', 'faults', 'protocol', 'desired', 'ids', 'plan', 'source', 'store'],
     promise: 'a pass, when passes run, the status',
   },
   change: {
@@ -81,7 +88,7 @@ export const layers = {
   },
   fleet: { may: ['protocol'], promise: 'the devices that poll this manager' },
   http: {
-    may: ['errors', 'async', 'protocol', 'desired', 'plan', 'store', 'reconcile', 'change', 'fleet'],
+    may: ['errors', 'async', 'protocol', 'desired', 'ids', 'plan', 'store', 'reconcile', 'change', 'fleet'],
     promise: 'the manager API, served from the store',
   },
   'worker/settings': {

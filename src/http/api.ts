@@ -1,9 +1,9 @@
 import type { Writer } from '../change/write.ts';
 import type { Devices } from '../fleet/devices.ts';
+import type { IdStore } from '../ids/id-store.ts';
+import type { Recorder } from '../ids/record/recorder.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
-import type { Recorder } from '../reconcile/record/recorder.ts';
 import type {
-  IdStore,
   ObjectReads,
   OperationStore,
   PassStore,

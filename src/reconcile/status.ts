@@ -2,7 +2,7 @@ import { forEachYielding } from '../async/pace.ts';
 import type { Problem } from '../desired/problem.ts';
 import { compareProblems } from '../desired/problem.ts';
 import type { ErrorKind } from '../errors.ts';
-import type { Seeding } from './seeding/seed.ts';
+import type { Seeding } from '../ids/seeding/seed.ts';
 
 /** A problem, and since when it exists (Unix milliseconds). */
 export interface StandingProblem extends Problem {

@@ -1,6 +1,7 @@
-import type { BlobContent, TreeEntry } from '../desired/entry.ts';
 import { HoldfastError } from '../errors.ts';
 import type { FolderCommit } from '../history/commit.ts';
+import type { IdsReader } from '../ids/ids-reader.ts';
+import type { IdsRecord } from '../ids/ids-record.ts';
 
 /** The branch that is followed, and its newest commit. */
 export interface Head {
@@ -8,32 +9,6 @@ export interface Head {
   revision: string | null;
   /** Full name of the branch (`refs/heads/main`); null if a detached HEAD is followed. */
   branch: string | null;
-}
-
-/** A path that differs between two trees; `entry` is null if the second tree lacks it. */
-export interface TreeChange {
-  path: string;
-  entry: TreeEntry | null;
-}
-
-/** The metadata of a commit. */
-export interface CommitInfo {
-  /** Committer time, Unix seconds. */
-  time: number;
-  /** Author time, Unix seconds. Rebasing or amending a commit keeps it. */
-  authored: number;
-  parents: string[];
-  message: string;
-}
-
-/** What git still has of the folder's history, for a start without id counters. */
-export interface FolderHistory {
-  /** Every path below the folder in any commit that a ref or reflog reaches. */
-  paths: Set<string>;
-  /** The newest committer time among these commits, Unix seconds; 0 without commits. */
-  newestCommit: number;
-  /** False if paths may be missing: in a shallow clone, or if the walk failed or took too long. */
-  isComplete: boolean;
 }
 
 /** Which commits of the first-parent line to read. */
@@ -62,7 +37,7 @@ export interface FolderLog {
  * Reads one folder of one repository, always as objects at a revision and never from a checkout. Every method rejects
  * as `unavailable` if git cannot read the repository.
  */
-export interface Reader {
+export interface Reader extends IdsReader {
   /**
    * Resolves to the current head. It is read after the call and never cached: the order in which many managers apply
    * revisions depends on it (docs/decisions/0007-one-root-document.md, "Heads in order").
@@ -73,38 +48,10 @@ export interface Reader {
    * there is none, also for git's expressions (`main~1`, `HEAD@{1}`).
    */
   resolve(name: string): Promise<string | null>;
-  /** Resolves to the id of the folder's tree at a revision; null if there is no such folder. */
-  folderTree(revision: string): Promise<string | null>;
-  /** Lists all entries of one of the folder's trees, recursively. */
-  list(tree: string): Promise<TreeEntry[]>;
-  /**
-   * Resolves to the differences between two of the folder's trees; null if git cannot compare them: one of them is
-   * missing from the repository, or git fails while comparing. `list` may still work then.
-   */
-  changes(from: string, to: string): Promise<TreeChange[] | null>;
-  /** Reads a blob if it has at most `maxBytes`. */
-  blob(id: string, maxBytes: number): Promise<BlobContent>;
-  commit(revision: string): Promise<CommitInfo>;
   /** Resolves to the newest commit, `revision` or an ancestor of it, that changed the folder; null if none did. */
   lastChange(revision: string): Promise<string | null>;
-  /** Whether `ancestor` is `revision` or one of its ancestors. A missing commit is nobody's ancestor. */
-  isAncestor(ancestor: string, revision: string): Promise<boolean>;
-  /** Resolves to a merge base of two commits; null if they have none, or if one of the commits is missing. */
-  commonAncestor(one: string, other: string): Promise<string | null>;
-  history(): Promise<FolderHistory>;
   /** Resolves to commits of the first-parent line, each with its difference to its first parent. */
   log(query: LogQuery): Promise<FolderLog>;
-  /**
-   * Resolves to the paths below the folder that the commits in `from..to` touched; null if they cannot be determined:
-   * in a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`, or null: then `to`
-   * and all of its ancestors count.
-   */
-  touchedPaths(from: string | null, to: string): Promise<Set<string> | null>;
-  /**
-   * Resolves to the commits in `from..to` that descend from `from`, beginning with `to`: all that a branch can have
-   * pointed to if it got from `from` to `to` by fast-forwards alone. Null in a shallow clone, which cannot tell.
-   */
-  commitsBetween(from: string, to: string): Promise<string[] | null>;
   /** Ends the git processes of the reader. */
   close(): Promise<void>;
 }
@@ -147,67 +94,6 @@ export interface Publisher {
   publish(base: Head, drafts: readonly CommitDraft[]): Promise<string[]>;
   /** Ends the git processes of the publisher. */
   close(): Promise<void>;
-}
-
-/**
- * Returns the name of a line, which identifies it in stores and in the record of ids. A line is what one manager
- * follows: a folder of a repository and, if the repository is remote, a branch by its full name. In a checkout the
- * branch is null: all its branches are one line, because switching between them is a rollout.
- */
-export function lineOf({ folder, branch }: { folder: string; branch: string | null }): string {
-  return branch === null ? folder : `${folder}:${branch}`;
-}
-
-/**
- * One line's section of the record of ids: its files by name or, if they cannot be read, `damage`, a sentence that says
- * why. `version` identifies this content: anything else that is stored for the line has another version.
- */
-export type SectionText = { version: string } & ({ files: ReadonlyMap<string, string> } | { damage: string });
-
-/** A new version of a line's section. */
-export interface SectionDraft {
-  /** Texts by file name (lower-case letters, digits, dots). */
-  files: ReadonlyMap<string, string>;
-  /** The version that this one replaces; null if there must be none. */
-  expected: string | null;
-  /** Whether files of `expected` that are not in `files` are kept; otherwise they are removed. */
-  keepsOtherFiles: boolean;
-  /** Commit time, Unix milliseconds. */
-  at: number;
-}
-
-/**
- * The record of ids, which the repository keeps beside its commits at `refs/holdfast/ids` (docs/contract.md, 8.3), with one
- * section for each line. Methods read and write the section of the manager's own line; what other managers write to their
- * sections does not affect it.
- */
-export interface IdsRecord {
-  /** Path of the folder inside the repository; the same in every clone. */
-  readonly folder: string;
-  /** Full name of the branch; null in a checkout, where all branches are one line. */
-  readonly branch: string | null;
-  /** The line of this folder and branch; see `lineOf`. */
-  readonly line: string;
-  /** A hash of the repository's address. */
-  readonly source: string;
-  /**
-   * Whether reads return what is there now. False for a remote repository that this process has not reached yet: reads
-   * then return the record as it was at an earlier contact, and another manager may have written since.
-   */
-  isCurrent(): boolean;
-  /**
-   * Why the version that was last read or written is only on this machine, where other managers do not see it; null if
-   * they do.
-   */
-  localOnlyReason(): string | null;
-  /** Reads the section, whose content is not to be trusted; null if there is none. Rejects as `unavailable`. */
-  read(): Promise<SectionText | null>;
-  /**
-   * Replaces the version `draft.expected` of the section. Resolves to the new version once it is durable. Rejects as
-   * `moved-on` if the section has another version than the expected one, as `conflict` if trying again cannot help, as
-   * `unavailable` otherwise. After a rejection, the section may have either version.
-   */
-  write(draft: SectionDraft): Promise<string>;
 }
 
 /** A running watch. It does not report what has moved: its owner has to read again. */

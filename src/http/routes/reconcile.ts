@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { withinLimit } from '../../change/wait-limit.ts';
-import type { RecordStatus } from '../../reconcile/record/recorder.ts';
+import type { RecordStatus } from '../../ids/record/recorder.ts';
 import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
 import type { Api } from '../api.ts';
 import { sendParts } from '../json.ts';

@@ -1,7 +1,7 @@
 import type { DesiredState } from '../../desired/state.ts';
+import type { Seeder } from '../../ids/seeding/seeder.ts';
 import type { Head } from '../../source/source.ts';
 import type { PassStore, StoreState } from '../../store/store.ts';
-import type { Seeder } from '../seeding/seeder.ts';
 import { isCurrent } from './latest-head.ts';
 import { applyStoreChanges, loadMemory, type Memory } from './memory.ts';
 

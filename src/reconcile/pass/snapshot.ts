@@ -4,8 +4,9 @@ import type { TreeEntry } from '../../desired/entry.ts';
 import { loadFile, type ReadBlob } from '../../desired/load.ts';
 import { fileProblem } from '../../desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../../desired/state.ts';
+import type { TreeChange } from '../../ids/ids-reader.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import type { Reader, TreeChange } from '../../source/source.ts';
+import type { Reader } from '../../source/source.ts';
 import type { OnProgress } from './dependencies.ts';
 import type { StoredFiles } from './memory.ts';
 

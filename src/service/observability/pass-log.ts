@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { forEachYielding } from '../../async/pace.ts';
 import { HoldfastError, isShutdownError } from '../../errors.ts';
+import type { Seeding } from '../../ids/seeding/seed.ts';
 import { summarizeStep } from '../../plan/describe.ts';
 import { keyOf } from '../../protocol/name.ts';
 import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
-import type { Seeding } from '../../reconcile/seeding/seed.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
 import { createFailureLog } from './failure-log.ts';
 

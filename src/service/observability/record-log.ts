@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { HoldfastError } from '../../errors.ts';
-import type { RecordStatus } from '../../reconcile/record/recorder.ts';
+import type { RecordStatus } from '../../ids/record/recorder.ts';
 import { createFailureLog } from './failure-log.ts';
 
 /**

@@ -1,9 +1,9 @@
+import type { HistoryPoint } from '../../ids/id-store.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { ContentsObject } from '../contents.ts';
 import type { EntryKind, EntryQuery, HistoryState } from '../entry.ts';
 import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';
-import type { HistoryPoint } from '../store.ts';
 
 /**
  * The commands that the store sends to a database; each method is one command, unless it says otherwise. The driver

@@ -1,4 +1,5 @@
 import { forEachYielding } from '../../async/pace.ts';
+import type { CounterKind, CounterRow } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { ContentsCounter } from '../contents.ts';
@@ -16,8 +17,6 @@ import type {
   AppliedObject,
   AtRevision,
   ChangedObjects,
-  CounterKind,
-  CounterRow,
   GroupInfo,
   StoredApp,
   StoredGroup,

@@ -1,5 +1,5 @@
+import type { HistoryPoint } from '../../ids/id-store.ts';
 import type { StateWork } from '../rules/work.ts';
-import type { HistoryPoint } from '../store.ts';
 import type { FleetRoot } from './documents.ts';
 
 /** Collects the fields of the root that a write changes. */

@@ -1,3 +1,4 @@
+import type { CounterRow, SeedBatch } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
@@ -17,10 +18,8 @@ import type {
   AssignedId,
   AtRevision,
   ChangedObjects,
-  CounterRow,
   GroupInfo,
   OperationContext,
-  SeedBatch,
   Store,
   StoredApp,
   StoredGroup,

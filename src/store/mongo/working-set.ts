@@ -1,4 +1,5 @@
-import { FRESH_COUNTER } from '../../plan/ids.ts';
+import { FRESH_COUNTER } from '../../ids/counter.ts';
+import type { CounterKind } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf } from '../../protocol/name.ts';
 import type { ContentsCounter } from '../contents.ts';
@@ -15,7 +16,6 @@ import type {
   StoredCounter,
   Work,
 } from '../rules/work.ts';
-import type { CounterKind } from '../store.ts';
 import type { Change, FleetRoot, LedgerDocument, ObjectDocument, OperationDocument } from './documents.ts';
 import { RootWork } from './root-work.ts';
 

@@ -1,9 +1,10 @@
 import { Pace } from '../../async/pace.ts';
-import { raise } from '../../plan/ids.ts';
+import { raise } from '../../ids/counter.ts';
+import type { CounterKind } from '../../ids/id-store.ts';
 import { ifMatchRefusal } from '../if-match.ts';
 import type { LedgerChange } from '../ledger.ts';
 import type { NewOperation } from '../operation.ts';
-import type { AtRevision, CounterKind, OperationContext, StoredApp, StoredGroup } from '../store.ts';
+import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
 import { storedApp, storedGroup } from './rows.ts';
 import type { Work } from './work.ts';
 

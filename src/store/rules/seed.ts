@@ -1,5 +1,5 @@
 import { Pace } from '../../async/pace.ts';
-import type { CounterSeed, SeedBatch } from '../store.ts';
+import type { CounterSeed, SeedBatch } from '../../ids/id-store.ts';
 import type { StoredCounter, Work } from './work.ts';
 
 /** Implements `Store.seedCounters` on a store's `Work`. Yields to other work between seeds. */

@@ -1,11 +1,11 @@
-import type { Counter } from '../../plan/ids.ts';
+import type { Counter } from '../../ids/counter.ts';
+import type { CounterKind, HistoryPoint } from '../../ids/id-store.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { NewAct } from '../ledger.ts';
 import type { NewOid } from '../object-id.ts';
 import type { NewOperation } from '../operation.ts';
-import type { CounterKind, HistoryPoint } from '../store.ts';
 import type { ObjectRow } from './rows.ts';
 
 /** The part of a stored object that a step sets. */

@@ -1,4 +1,5 @@
 import { HoldfastError } from '../../errors.ts';
+import type { CounterKind } from '../../ids/id-store.ts';
 import { type Kind, keyOf, type ObjectKey, parseKey } from '../../protocol/name.ts';
 import type {
   Contents,
@@ -9,7 +10,6 @@ import type {
 } from '../contents.ts';
 import type { OperationEntry } from '../operation.ts';
 import { type OperationRow, operationEntry } from '../operation-page.ts';
-import type { CounterKind } from '../store.ts';
 import { closeOnFailure, type Database, openReader, prepare } from './connection.ts';
 import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';

@@ -1,7 +1,7 @@
-import { FRESH_COUNTER } from '../../plan/ids.ts';
+import { FRESH_COUNTER } from '../../ids/counter.ts';
+import type { CounterKind, CounterRow } from '../../ids/id-store.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
 import type { StoredCounter } from '../rules/work.ts';
-import type { CounterKind, CounterRow } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
 /** The number of rows that are read or changed in one turn of the event loop. */

@@ -1,6 +1,7 @@
 import { HoldfastError } from '../../errors.ts';
+import type { HistoryPoint } from '../../ids/id-store.ts';
 import type { ContentsState } from '../contents.ts';
-import type { HistoryPoint, StoreState } from '../store.ts';
+import type { StoreState } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
 interface StateRow {

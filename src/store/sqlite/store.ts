@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Pace } from '../../async/pace.ts';
 import { Queue } from '../../async/queue.ts';
+import type { CounterRow, SeedBatch } from '../../ids/id-store.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
 import { closedError } from '../closed.ts';
@@ -20,10 +21,8 @@ import type {
   ApplyBatch,
   AssignedId,
   AtRevision,
-  CounterRow,
   GroupInfo,
   OperationContext,
-  SeedBatch,
   Store,
   StoredApp,
   StoredGroup,

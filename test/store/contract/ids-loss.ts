@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { CounterRow, Store } from '../../../src/store/store.ts';
+import type { CounterRow } from '../../../src/ids/id-store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { type Action, anyAction, type Change, perform, type Served, servedBy, stepOf } from './ids-model.ts';
 import { type OpenedStore, pass, seed } from './support.ts';
 

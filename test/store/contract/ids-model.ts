@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { contentHash } from '../../../src/ids/content-hash.ts';
+import type { CounterRow } from '../../../src/ids/id-store.ts';
 import type { Step } from '../../../src/plan/step.ts';
 import type { App } from '../../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import type { Kind } from '../../../src/protocol/name.ts';
-import { contentHash } from '../../../src/store/content-hash.ts';
-import type { CounterRow, Store } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { app, appStep, CONTEXT, group, groupStep, type OpenedStore, pass, seed } from './support.ts';
 
 const NAMES = ['a', 'b', 'constructor'] as const;

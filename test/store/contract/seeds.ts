@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { contentHash } from '../../../src/store/content-hash.ts';
-import type { CounterSeed, Store } from '../../../src/store/store.ts';
+import { contentHash } from '../../../src/ids/content-hash.ts';
+import type { CounterSeed } from '../../../src/ids/id-store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import {
   app,
   appId,

@@ -1,18 +1,11 @@
 import { afterEach, beforeEach } from 'vitest';
 import { kindOf } from '../../../src/errors.ts';
+import type { CounterKind, CounterRow, HistoryPoint, SeedBatch } from '../../../src/ids/id-store.ts';
 import type { FileOrigin, Step } from '../../../src/plan/step.ts';
 import { type App, appDefaults } from '../../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import type { Kind } from '../../../src/protocol/name.ts';
-import type {
-  AssignedId,
-  CounterKind,
-  CounterRow,
-  HistoryPoint,
-  OperationContext,
-  SeedBatch,
-  Store,
-} from '../../../src/store/store.ts';
+import type { AssignedId, OperationContext, Store } from '../../../src/store/store.ts';
 
 /** How a store is opened; without a limit by default. */
 export interface StoreOptions {

@@ -1,5 +1,5 @@
 import { readdir, readFile, unlink } from 'node:fs/promises';
-import type { IdsRecord } from '../../source.ts';
+import type { IdsRecord } from '../../../ids/ids-record.ts';
 import { withConfig } from '../process/environment.ts';
 import { createIdsRecord, type RecordRefs } from '../record/ids-record.ts';
 import { RECORDING_REF } from '../record/new-version.ts';

@@ -1,6 +1,6 @@
 import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
-import type { IdsRecord } from '../../source.ts';
+import type { IdsRecord } from '../../../ids/ids-record.ts';
 import { createIdsRecord, type RecordRefs, type RecordTips } from '../record/ids-record.ts';
 import { moveRefs, ORIGIN_RECORD_REF, RECORD_REF } from '../record/refs.ts';
 import { refTips } from '../repository/refs.ts';

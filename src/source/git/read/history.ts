@@ -1,4 +1,4 @@
-import type { FolderHistory } from '../../source.ts';
+import type { FolderHistory } from '../../../ids/ids-reader.ts';
 import { commands } from '../process/commands.ts';
 import { listNames } from '../process/names.ts';
 import { OutputTooLarge, runGit } from '../process/run.ts';

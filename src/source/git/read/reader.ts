@@ -1,6 +1,7 @@
 import type { TreeEntry } from '../../../desired/entry.ts';
 import { HoldfastError } from '../../../errors.ts';
-import type { CommitInfo, Head, Reader, TreeChange } from '../../source.ts';
+import type { CommitInfo, TreeChange } from '../../../ids/ids-reader.ts';
+import type { Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { objectId } from '../process/object-ids.ts';

@@ -1,5 +1,5 @@
 import type { EntryType, TreeEntry } from '../../../desired/entry.ts';
-import type { TreeChange } from '../../source.ts';
+import type { TreeChange } from '../../../ids/ids-reader.ts';
 
 /** The type of an entry by its mode in a tree: besides these two, valid trees have only files and trees. */
 export function entryType(mode: string): EntryType {

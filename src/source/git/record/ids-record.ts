@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { HoldfastError } from '../../../errors.ts';
-import { type IdsRecord, lineOf, type SectionDraft } from '../../source.ts';
+import { type IdsRecord, lineOf, type SectionDraft } from '../../../ids/ids-record.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
 import { asUnavailable } from '../read/guarded.ts';
 import { isRefMismatch } from '../repository/refs.ts';

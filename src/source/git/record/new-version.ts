@@ -1,5 +1,5 @@
 import { HoldfastError } from '../../../errors.ts';
-import type { SectionDraft } from '../../source.ts';
+import type { SectionDraft } from '../../../ids/ids-record.ts';
 import { commands } from '../process/commands.ts';
 import { COMMITTER } from '../process/environment.ts';
 import { objectId } from '../process/object-ids.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { SectionText } from '../../source.ts';
+import type { SectionText } from '../../../ids/ids-record.ts';
 import { GitFailure } from '../process/run.ts';
 import { type ObjectReader, openObjects } from '../read/objects.ts';
 import type { Repository } from '../repository/repository.ts';

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { TreeEntry } from '../../../../src/desired/entry.ts';
+import type { TreeChange } from '../../../../src/ids/ids-reader.ts';
 import { openClone } from '../../../../src/source/git/clone/clone.ts';
-import type { TreeChange } from '../../../../src/source/source.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
 import { draftOf, folderOfFile, MACHINE, newRepository, openSource, repositoryOfFile } from '../support.ts';
 

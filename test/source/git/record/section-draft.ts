@@ -1,4 +1,4 @@
-import type { SectionDraft } from '../../../../src/source/source.ts';
+import type { SectionDraft } from '../../../../src/ids/ids-record.ts';
 
 /** Commit time of all drafts, Unix milliseconds. */
 const AT = 1_700_000_000_000;

@@ -1,6 +1,7 @@
 import { HoldfastError, kindOf } from '../../errors.ts';
-import type { IdsRecord, Reader, SectionText } from '../../source/source.ts';
-import type { Store, StoreState } from '../../store/store.ts';
+import type { IdState, IdStore } from '../id-store.ts';
+import type { IdsReader } from '../ids-reader.ts';
+import type { IdsRecord, SectionText } from '../ids-record.ts';
 import { type ClassifiedSection, classifySection } from './classify.ts';
 import { decodeMeta, encodeMeta, MAX_ID, META, type SectionMeta } from './format.ts';
 import { Shards } from './shards.ts';
@@ -22,8 +23,8 @@ const NO_ROOM =
 /** What a record writer works with. */
 export interface RecordDependencies {
   record: IdsRecord;
-  store: Pick<Store, 'state' | 'counters'>;
-  reader: Reader;
+  store: Pick<IdStore, 'state' | 'counters'>;
+  reader: IdsReader;
   /** Unix milliseconds. */
   now(): number;
 }
@@ -108,7 +109,7 @@ export class RecordWriter {
   }
 
   /** Decodes the section as it was read. If it is exactly what this store would write, its rows are not decoded. */
-  async #open(text: SectionText | null, state: StoreState): Promise<Section> {
+  async #open(text: SectionText | null, state: IdState): Promise<Section> {
     const own = newSection(text, metaIfOwn(text, state), null);
     if (own.written.meta !== null) {
       await this.#compare(own, state);
@@ -125,7 +126,7 @@ export class RecordWriter {
    * they are of. No row must be newer than the `idSequence` which the section declares: a store that was restored from a
    * backup could take itself for as new as the section otherwise.
    */
-  async #readCounters(section: Section, state: StoreState): Promise<StoreState> {
+  async #readCounters(section: Section, state: IdState): Promise<IdState> {
     await this.#compare(section, state);
     let at = state;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -138,7 +139,7 @@ export class RecordWriter {
   }
 
   /** Adds the counters that have changed since the last call, at first all, and finds the files that must be written. */
-  async #compare(section: Section, { idSequence }: StoreState): Promise<void> {
+  async #compare(section: Section, { idSequence }: IdState): Promise<void> {
     const { shards, written, readUpTo, changed } = section;
     const files = await shards.add(await this.#dependencies.store.counters(readUpTo));
     if (shards.isTooLarge) throw new HoldfastError('conflict', TOO_LARGE);
@@ -195,7 +196,7 @@ function newSection(text: SectionText | null, meta: SectionMeta | null, replaced
 }
 
 /** Returns the `meta.json` of a section that this store wrote and that is not ahead of it; otherwise null. */
-function metaIfOwn(text: SectionText | null, { fleet, idSequence }: StoreState): SectionMeta | null {
+function metaIfOwn(text: SectionText | null, { fleet, idSequence }: IdState): SectionMeta | null {
   const meta = text === null || 'damage' in text ? null : decodeMeta(text.files.get(META));
   return meta?.fleet === fleet && meta.idSequence <= idSequence ? meta : null;
 }
@@ -218,9 +219,9 @@ async function requireReplaceable(classified: ClassifiedSection, counters: Shard
 }
 
 async function metaAt(
-  { fleet, idSequence, applied }: StoreState,
+  { fleet, idSequence, applied }: IdState,
   { folder, branch }: IdsRecord,
-  reader: Reader,
+  reader: IdsReader,
 ): Promise<Omit<SectionMeta, 'rows' | 'highest'>> {
   const revision = applied?.revision ?? null;
   const tree = revision === null ? null : await reader.folderTree(revision);
@@ -228,7 +229,7 @@ async function metaAt(
 }
 
 /** Whether `meta.json` must be written although no row has changed. */
-async function isMetaOutdated(section: Section, meta: SectionMeta, reader: Reader): Promise<boolean> {
+async function isMetaOutdated(section: Section, meta: SectionMeta, reader: IdsReader): Promise<boolean> {
   const before = section.written.meta;
   if (before === null || !isSameExceptRevision(before, meta)) return true;
   if (before.revision === meta.revision || section.descendant === meta.revision) return false;

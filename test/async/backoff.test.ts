@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { retryDelay } from '../../src/reconcile/backoff.ts';
+import { retryDelay } from '../../src/async/backoff.ts';
 
 describe('retryDelay', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { SectionContent } from '../../../src/reconcile/record/format.ts';
-import { trustOf } from '../../../src/reconcile/seeding/trust.ts';
+import type { SectionContent } from '../../../src/ids/record/format.ts';
+import { trustOf } from '../../../src/ids/seeding/trust.ts';
 import { openClone } from '../../../src/source/git/clone/clone.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { testRepository } from '../../support/git.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
 import { keyOf, Name } from '../../protocol/name.ts';
-import type { CounterRow } from '../../store/store.ts';
+import type { CounterRow } from '../id-store.ts';
 
 /** The version of the format. A later version of the program that raises it must still read the earlier formats. */
 const FORMAT = 1;
@@ -29,12 +29,12 @@ const Meta = z.strictObject({
 
 /** The `meta.json` of a section. */
 export interface SectionMeta {
-  /** The store that wrote it (`StoreState.fleet`). */
+  /** The store that wrote it (`IdState.fleet`). */
   fleet: string;
   /** The line that the section is about (`lineOf`): the path of the folder, and the branch. */
   folder: string;
   branch: string | null;
-  /** `StoreState.idSequence` from before the rows were read: no row is older. */
+  /** `IdState.idSequence` from before the rows were read: no row is older. */
   idSequence: number;
   /** The revision that was applied then, and the id of the folder's tree in it; null if there was none. */
   revision: string | null;

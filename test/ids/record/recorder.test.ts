@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
-import { createRecorder, type Recorder, type RecordStatus } from '../../../src/reconcile/record/recorder.ts';
+import { createRecorder, type Recorder, type RecordStatus } from '../../../src/ids/record/recorder.ts';
 import { buildEngine, wrap } from '../../support/engine.ts';
 
 const FILES = { 'apps/web.yaml': 'container_image: web:1\n' };

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classifySection, mayKnowMore } from '../../../src/reconcile/record/classify.ts';
-import { encodeMeta, META, type SectionMeta } from '../../../src/reconcile/record/format.ts';
-import { Shards } from '../../../src/reconcile/record/shards.ts';
-import type { SectionText } from '../../../src/source/source.ts';
-import type { CounterRow } from '../../../src/store/store.ts';
+import type { CounterRow } from '../../../src/ids/id-store.ts';
+import type { SectionText } from '../../../src/ids/ids-record.ts';
+import { classifySection, mayKnowMore } from '../../../src/ids/record/classify.ts';
+import { encodeMeta, META, type SectionMeta } from '../../../src/ids/record/format.ts';
+import { Shards } from '../../../src/ids/record/shards.ts';
 
 const FLEETS = ['a'.repeat(32), 'b'.repeat(32)];
 const FOLDERS = ['desired-state', 'elsewhere'];

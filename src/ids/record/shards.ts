@@ -1,5 +1,5 @@
 import { forEachYielding } from '../../async/pace.ts';
-import type { CounterRow } from '../../store/store.ts';
+import type { CounterRow } from '../id-store.ts';
 import { counterKey, encodeShard, MAX_ID, MAX_ROWS, type SectionMeta, shardOf } from './format.ts';
 
 /** The counters of a store, grouped by the file of the section that they belong in. */

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { retryDelay } from '../../async/backoff.ts';
 import { createSingleFlight } from '../../async/single-flight.ts';
 import { isShutdownError, kindOf, messageOf } from '../../errors.ts';
-import { retryDelay } from '../backoff.ts';
 import { type RecordDependencies, type RecordOutcome, RecordWriter } from './record-writer.ts';
 
 /** Milliseconds from the last change until it is written, and the longest delay after the first change. */

@@ -1,9 +1,25 @@
-import type { Head, IdsRecord } from '../../source/source.ts';
-import type { HistoryPoint, StoreState } from '../../store/store.ts';
-import type { PassDependencies } from '../pass/dependencies.ts';
+import type { Faults } from '../../faults.ts';
+import type { HistoryPoint, IdState, IdStore } from '../id-store.ts';
+import type { IdsReader } from '../ids-reader.ts';
+import type { IdsRecord } from '../ids-record.ts';
 import { findDiscontinuity } from './continuity.ts';
 import type { CounterPolicy } from './counter-seeds.ts';
 import { type SectionRead, type Seeding, seedStore } from './seed.ts';
+
+/** What a seeder works with. */
+export interface SeederDependencies {
+  reader: IdsReader;
+  record: IdsRecord;
+  store: IdStore;
+  /** Unix milliseconds. */
+  now(): number;
+  faults: Faults;
+  /**
+   * Called when the store was seeded: the ids of all objects may have risen. `isServed`: devices get them at once, since
+   * a revision was applied before.
+   */
+  onSeeded(isServed: boolean): void;
+}
 
 /** Decides when the store has to take over ids that were given before, and seeds it with them. */
 export interface Seeder {
@@ -13,7 +29,7 @@ export interface Seeder {
    * the head. Resolves to whether any counter got a seed: what was read from the store before is then outdated. Rejects as
    * `unavailable`.
    */
-  seedIfNeeded(head: Head, state: StoreState): Promise<boolean>;
+  seedIfNeeded(head: { revision: string | null }, state: IdState): Promise<boolean>;
   /**
    * Registers the first commit of a branch, which this process makes: no commit that descends from it was served before.
    * `revision` never rejects, and resolves to null if no commit is made.
@@ -23,7 +39,7 @@ export interface Seeder {
   takeSeeding(): { seeding: Seeding | null; recordVersion: string | null };
 }
 
-export function createSeeder(dependencies: PassDependencies): Seeder {
+export function createSeeder(dependencies: SeederDependencies): Seeder {
   const { reader, record, now, faults, onSeeded } = dependencies;
   const recordReads = createRecordReads(record);
   const firstCommits: Promise<string | null>[] = [];
@@ -31,7 +47,7 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
   let emptySince: number | null = null;
   let unreported: Seeding | null = null;
 
-  const discontinuityAt = async (head: HistoryPoint, state: StoreState): Promise<CounterPolicy | null> => {
+  const discontinuityAt = async (head: HistoryPoint, state: IdState): Promise<CounterPolicy | null> => {
     const { revision } = head;
     if (revision === null) return null;
     const followed = [lastHead, ...(await Promise.all(firstCommits))].filter((each) => each !== null);
@@ -39,7 +55,7 @@ export function createSeeder(dependencies: PassDependencies): Seeder {
     return findDiscontinuity({ ...context, followed, isKnownSource: lastHead !== null });
   };
 
-  const seed = async (state: StoreState, head: HistoryPoint, discontinuity: CounterPolicy | null) => {
+  const seed = async (state: IdState, head: HistoryPoint, discontinuity: CounterPolicy | null) => {
     const { section, isNew, markUsed } = await recordReads.read();
     const context = { ...dependencies, section, head, discontinuity, now: now() };
     const seeding = isNew || discontinuity !== null ? await seedStore(context) : null;

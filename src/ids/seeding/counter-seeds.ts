@@ -1,6 +1,6 @@
 import { forEachYielding } from '../../async/pace.ts';
 import { classifyPath } from '../../desired/file.ts';
-import type { CounterKind, CounterRow, CounterSeed } from '../../store/store.ts';
+import type { CounterKind, CounterRow, CounterSeed } from '../id-store.ts';
 import { counterKey } from '../record/format.ts';
 import type { Trust } from './trust.ts';
 

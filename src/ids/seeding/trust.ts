@@ -3,8 +3,8 @@ import { classifyPath } from '../../desired/file.ts';
 import { loadFile } from '../../desired/load.ts';
 import { appDefaults } from '../../protocol/app.ts';
 import { keyOf } from '../../protocol/name.ts';
-import type { Reader } from '../../source/source.ts';
-import { contentHash } from '../../store/content-hash.ts';
+import { contentHash } from '../content-hash.ts';
+import type { IdsReader } from '../ids-reader.ts';
 import type { SectionContent } from '../record/format.ts';
 
 /**
@@ -31,7 +31,7 @@ const TRUST_NONE: Trust = () => false;
 export async function trustOf(
   { meta, rows }: SectionContent,
   head: string | null,
-  reader: Reader,
+  reader: IdsReader,
 ): Promise<Trust> {
   const { revision, tree } = meta;
   if (revision === null || head === null) return TRUST_NONE;
@@ -56,7 +56,7 @@ export async function trustOf(
 async function groupsHeldBack(
   rows: SectionContent['rows'],
   tree: string | null,
-  reader: Reader,
+  reader: IdsReader,
 ): Promise<Set<string>> {
   const keys = new Set<string>();
   const groupRows = rows.filter(({ kind }) => kind === 'device_group');
@@ -76,7 +76,7 @@ async function groupsHeldBack(
 async function pathsDifferentAt(
   commits: Iterable<string>,
   recorded: string | null,
-  reader: Reader,
+  reader: IdsReader,
 ): Promise<Set<string> | null> {
   const paths = new Set<string>();
   const compared = new Set([recorded]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Counter, FRESH_COUNTER, nextId, raise, startFloor } from '../../src/plan/ids.ts';
+import { type Counter, FRESH_COUNTER, nextId, raise, startFloor } from '../../src/ids/counter.ts';
 
 const LIMIT = 2 ** 53;
 

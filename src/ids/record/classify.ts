@@ -1,5 +1,5 @@
-import { lineOf, type SectionText } from '../../source/source.ts';
-import type { StoreState } from '../../store/store.ts';
+import type { IdState } from '../id-store.ts';
+import { lineOf, type SectionText } from '../ids-record.ts';
 import { decodeMeta, decodeSection, META, type SectionContent } from './format.ts';
 
 /** A section of the record, by what it means for a store, with its version. */
@@ -31,7 +31,7 @@ export function classifySection(text: SectionText | null, line: string, fleet: s
  */
 export function mayKnowMore(
   text: SectionText | null,
-  { fleet, idSequence }: Pick<StoreState, 'fleet' | 'idSequence'>,
+  { fleet, idSequence }: Pick<IdState, 'fleet' | 'idSequence'>,
 ): boolean {
   const meta = text === null || 'damage' in text ? null : decodeMeta(text.files.get(META));
   return meta !== null && (meta.fleet !== fleet || meta.idSequence !== idSequence);

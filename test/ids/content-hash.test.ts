@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { completeApp } from '../../src/desired/app.ts';
 import type { Content } from '../../src/desired/content.ts';
+import { contentHash } from '../../src/ids/content-hash.ts';
 import { type App, type AppFields, appDefaults } from '../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../src/protocol/device-group.ts';
 import type { OptionalField } from '../../src/protocol/optional-fields.ts';
 import { sameValue } from '../../src/protocol/values.ts';
-import { contentHash } from '../../src/store/content-hash.ts';
 import { fewOptionalFields, LIKE_ABSENT, OPTIONAL_SAMPLES } from '../support/optional-fields.ts';
 
 const DEFAULTS = appDefaults(['nebula', 'bridge']);

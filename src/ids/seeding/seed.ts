@@ -1,6 +1,7 @@
-import { startFloor } from '../../plan/ids.ts';
-import type { FolderHistory, Reader, SectionText } from '../../source/source.ts';
-import type { CounterRow, HistoryPoint, IdStore, StoreState } from '../../store/store.ts';
+import { startFloor } from '../counter.ts';
+import type { CounterRow, HistoryPoint, IdState, IdStore } from '../id-store.ts';
+import type { FolderHistory, IdsReader } from '../ids-reader.ts';
+import type { SectionText } from '../ids-record.ts';
 import { type ClassifiedSection, classifySection, mayKnowMore } from '../record/classify.ts';
 import { counterKey, highestId, type SectionContent } from '../record/format.ts';
 import { Shards } from '../record/shards.ts';
@@ -41,7 +42,7 @@ export interface SectionRead {
 /** What seeding works with. */
 export interface SeedContext {
   store: IdStore;
-  reader: Reader;
+  reader: IdsReader;
   section: SectionRead;
   /** The head, with its line and repository. */
   head: HistoryPoint;
@@ -89,7 +90,7 @@ export async function seedStore(context: SeedContext): Promise<Seeding | null> {
  */
 async function causeIn(
   classified: ClassifiedSection,
-  state: StoreState,
+  state: IdState,
   store: IdStore,
 ): Promise<Seeding['cause'] | null> {
   if (state.seededFrom === null) return 'no-counters';
@@ -101,7 +102,7 @@ async function causeIn(
 /** Compares rows, too: on a copy that was used before the record could be read, the number of ids is no measure. */
 async function isAheadOf(
   { meta, rows }: SectionContent,
-  { idSequence }: StoreState,
+  { idSequence }: IdState,
   store: IdStore,
 ): Promise<boolean> {
   if (meta.idSequence > idSequence) return true;

@@ -1,11 +1,11 @@
-import type { Reader } from '../../source/source.ts';
-import type { HistoryPoint, StoreState } from '../../store/store.ts';
+import type { HistoryPoint, IdState } from '../id-store.ts';
+import type { IdsReader } from '../ids-reader.ts';
 import type { CounterPolicy } from './counter-seeds.ts';
 
 /** A head, and what is known about the history before it. */
 export interface HeadInHistory {
-  reader: Reader;
-  state: StoreState;
+  reader: IdsReader;
+  state: IdState;
   head: HistoryPoint & { revision: string };
   /** Revisions that this process has followed: earlier heads, and first commits that it made itself. */
   followed: readonly string[];
@@ -40,7 +40,7 @@ export async function findDiscontinuity(context: HeadInHistory): Promise<Counter
 /** `linear`: a followed revision is the head, or an ancestor or a descendant of it. `diverged`: they share an ancestor. */
 type Relation = 'linear' | 'diverged' | 'unrelated';
 
-async function relationTo(followed: readonly string[], head: string, reader: Reader): Promise<Relation> {
+async function relationTo(followed: readonly string[], head: string, reader: IdsReader): Promise<Relation> {
   if (followed.includes(head)) return 'linear';
   let relation: Relation = 'unrelated';
   for (const revision of new Set(followed)) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type CounterSources, seedsOf } from '../../../src/reconcile/seeding/counter-seeds.ts';
-import type { CounterKind, CounterRow } from '../../../src/store/store.ts';
+import type { CounterKind, CounterRow } from '../../../src/ids/id-store.ts';
+import { type CounterSources, seedsOf } from '../../../src/ids/seeding/counter-seeds.ts';
 import { yieldsDuring } from '../../support/yielding.ts';
 
 it('yields to other work while it merges a history with many names', async () => {

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import type { CounterRow } from '../../../src/ids/id-store.ts';
+import type { SectionText } from '../../../src/ids/ids-record.ts';
 import {
   decodeSection,
   encodeMeta,
@@ -7,10 +9,9 @@ import {
   META,
   type SectionMeta,
   shardOf,
-} from '../../../src/reconcile/record/format.ts';
-import { RecordWriter } from '../../../src/reconcile/record/record-writer.ts';
-import type { SectionText, Source } from '../../../src/source/source.ts';
-import type { CounterRow } from '../../../src/store/store.ts';
+} from '../../../src/ids/record/format.ts';
+import { RecordWriter } from '../../../src/ids/record/record-writer.ts';
+import type { Source } from '../../../src/source/source.ts';
 import { buildEngine, wrap } from '../../support/engine.ts';
 
 const FILES = { 'apps/web.yaml': 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };

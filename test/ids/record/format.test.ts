@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { appDefaults } from '../../../src/protocol/app.ts';
+import { contentHash } from '../../../src/ids/content-hash.ts';
+import type { CounterRow } from '../../../src/ids/id-store.ts';
 import {
   decodeSection,
   encodeMeta,
   META,
   type SectionMeta,
   shardOf,
-} from '../../../src/reconcile/record/format.ts';
-import { Shards } from '../../../src/reconcile/record/shards.ts';
-import { contentHash } from '../../../src/store/content-hash.ts';
-import type { CounterRow } from '../../../src/store/store.ts';
+} from '../../../src/ids/record/format.ts';
+import { Shards } from '../../../src/ids/record/shards.ts';
+import { appDefaults } from '../../../src/protocol/app.ts';
 
 const ABOUT: Omit<SectionMeta, 'rows' | 'highest'> = {
   fleet: 'a'.repeat(32),

@@ -77,7 +77,7 @@ export interface ReachedParts {
 export interface ContentsTarget extends Contents {
   /**
    * Begins to copy a store with this state. An unfinished copy is continued if it was begun from exactly the same state,
-   * and otherwise begun anew. Managers refuse the target until `finish`. Rejects as `invalid` if the target already
+   * and otherwise started over. Managers refuse the target until `finish`. Rejects as `invalid` if the target already
    * contains a store, or an unfinished copy of another fleet's store.
    */
   begin(state: ContentsState): Promise<void>;

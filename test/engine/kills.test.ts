@@ -164,8 +164,8 @@ describe('a worker on a real engine', () => {
     await real.forgetStart(broken);
     await real.start();
     await expect.poll(async () => Object.keys(await runningIds(real)).sort()).toEqual(['api-1', 'web-1']);
-    const { 'web-1': anew, ...others } = await runningIds(real);
-    expect(anew).not.toBe(broken);
+    const { 'web-1': fresh, ...others } = await runningIds(real);
+    expect(fresh).not.toBe(broken);
     expect(others).toEqual({ 'api-1': whole });
     expect(await ask(28080)).toBe('v1');
     expect(worker.process.output()).toContain('already in use');

@@ -79,8 +79,8 @@ describe('a worker on a real engine', () => {
     const worker = await startOn(fleet);
     await fleet.repository.commit({ 'desired-state/device-groups/lab.yaml': null });
     await fleet.manager.request('POST', '/api/v2/reconcile');
-    const told = await worker.until(({ problems }) => problems.some(({ code }) => code === 'group-gone'));
-    expect(told.problems[0]?.text).toContain('asking again');
+    const status = await worker.until(({ problems }) => problems.some(({ code }) => code === 'group-gone'));
+    expect(status.problems[0]?.text).toContain('asking again');
     expect(Object.keys(await runningIds(real))).toHaveLength(3);
     await expect.poll(() => runningIds(real)).toEqual({});
     await fleet.apply({ same: app('v1') });

@@ -194,7 +194,7 @@ describe('a device', () => {
     expect(d.session.phases['web']).toMatchObject({ state: 'kept', obstacle: { code: 'pull-failed' } });
   });
 
-  test('makes a removed container anew without a pull', () => {
+  test('recreates a removed container without a pull', () => {
     const d = device(record('web', 1));
     d.registry = 'down';
     d.machine.clear();
@@ -202,7 +202,7 @@ describe('a device', () => {
     expect(d.running()).toEqual(['web-1 web:v1']);
   });
 
-  test('starts a container again at once that is stopped soon after it was made anew', () => {
+  test('starts a container again at once that is stopped soon after it was recreated', () => {
     const d = device(record('web', 1));
     d.machine.clear();
     while (d.running().length === 0) d.settle(1);
@@ -364,7 +364,7 @@ describe('a step that fails', () => {
     expect(tries).toBeLessThan(8);
   });
 
-  test('waits before it is tried again if the old version cannot be made anew', () => {
+  test('waits before it is tried again if the old version cannot be recreated', () => {
     const d = device(record('web', 1));
     d.wanted = wanted([record('web', 2, { container_image: 'web:sick' })]);
     d.settle();
@@ -385,25 +385,31 @@ describe('a container that a crash of the engine has left stuck', () => {
     }
     d.log.length = 0;
   };
-  const anew = ['start web-1', 'remove web-1', 'create web-1.next', 'rename web-1.next web-1', 'start web-1'];
+  const recreation = [
+    'start web-1',
+    'remove web-1',
+    'create web-1.next',
+    'rename web-1.next web-1',
+    'start web-1',
+  ];
 
-  test('is made anew from its image, once, after the pause of a failed try', () => {
+  test('is recreated from its image, once, after the pause of a failed try', () => {
     const d = device(record('web', 1));
     d.build = 2;
     crash(d);
     d.settle(5);
-    expect(d.log).toEqual(anew.slice(0, 4));
+    expect(d.log).toEqual(recreation.slice(0, 4));
     expect(d.session.phases['web']).toMatchObject({
       state: 'failing',
       obstacle: { code: 'crashed', attempts: 1 },
     });
     d.settle();
-    expect(d.log).toEqual(anew);
+    expect(d.log).toEqual(recreation);
     expect(d.running()).toEqual(['web-1 web:v1']);
     expect(d.session.stuck).toEqual([]);
   });
 
-  test('is made anew while its version is new, which is not taken back because of it', () => {
+  test('is recreated while its version is new, which is not taken back because of it', () => {
     const d = device(record('web', 1));
     d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
     while (d.session.phases['web']?.state !== 'checking') d.settle(1);
@@ -412,7 +418,7 @@ describe('a container that a crash of the engine has left stuck', () => {
       if (container.appId === 2) Object.assign(container, { state: 'exited', exitCode: 255, ports: [] });
     d.log.length = 0;
     d.settle();
-    expect(d.log).toEqual([...anew, 'remove web-1.old']);
+    expect(d.log).toEqual([...recreation, 'remove web-1.old']);
     expect(d.running()).toEqual(['web-1 web:v2']);
     expect(d.memory.apps['web']?.failed).toBeNull();
   });

@@ -26,7 +26,7 @@ const END_OF_DIFF = 'end';
  * folder is listed instead, which has its own limit.
  */
 const MAX_CHANGES = 1_000_000;
-/** The most files that are looked up one by one, each of which makes git read the tree of its folder anew. */
+/** The most files that are looked up one by one, each of which makes git read the tree of its folder again. */
 const MAX_LOOK_UPS = 100;
 
 /**
@@ -155,7 +155,7 @@ async function readDiff(reader: AnswerReader): Promise<Diff | null> {
     if (meta.endsWith(' A')) added.push(path);
     size += path.length;
     if (changes.length > MAX_CHANGES || size > MAX_OUTPUT)
-      throw new GitFailure(commands.diffTrees(), null, 'told too many changes');
+      throw new GitFailure(commands.diffTrees(), null, 'reported too many changes');
   }
 }
 

@@ -114,7 +114,7 @@ export const layers = {
       'source',
       'worker/settings',
     ],
-    promise: 'validate, plan, rollback, import, store copy, help, completion in shells',
+    promise: 'validate, plan, history, rollback, import, store copy, help, completion in shells',
   },
   'worker/plan': {
     may: ['protocol'],

@@ -53,6 +53,7 @@ const code = await runCommand(process.argv.slice(2), {
     readFile: (path) => readFileSync(path, 'utf8'),
     write: output.write,
     writeError: (text) => void process.stderr.write(text),
+    now: Date.now,
     isTerminal: process.stderr.isTTY === true,
     hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
   },

@@ -115,6 +115,28 @@ export const COMMANDS = {
     ],
     problems: 'problems found; with --exit-code, also: the plan is not empty',
   },
+  history: {
+    name: 'history',
+    summary: 'list the commits that changed the fleet, or one object',
+    operand: { name: '[OBJECT]', meaning: 'app/NAME or device_group/NAME', choices: [] },
+    options: [
+      { name: 'since', value: 'TIME', meaning: 'only what is younger: 4d, 2w, 12h, or a date' },
+      { name: 'limit', value: 'NUMBER', meaning: 'how many at most; 50 by default' },
+      DESIRED_STATE_OPTION,
+      TEXT_OR_JSON,
+    ],
+    details: [
+      'Needs no server. Follows the first parents of the last commit, since that is what devices saw: a merge is one entry.',
+    ],
+    examples: [['holdfast history app/web --since 2w', '']],
+  },
+  show: {
+    name: 'show',
+    summary: 'show who made a commit, why, and what it changed',
+    operand: { name: 'REVISION', meaning: 'a commit, branch or tag', choices: [] },
+    options: [DESIRED_STATE_OPTION, TEXT_OR_JSON],
+    details: ['Needs no server. Shows a merge as what it brought to its first parent.'],
+  },
   rollback: {
     name: 'rollback',
     summary: 'bring objects back as they were: edit their files, and commit them if you like',

@@ -13,6 +13,8 @@ export interface CommandIo {
   write(text: string): void;
   /** Writes errors, warnings and progress to standard error. */
   writeError(text: string): void;
+  /** The time, Unix milliseconds. */
+  now(): number;
   /** Whether standard error is a terminal, where progress can be drawn. */
   isTerminal: boolean;
   /** Whether standard output is a terminal with colours, and the user wants them. */

@@ -6,10 +6,12 @@ import { closestName } from '../suggest.ts';
 import { COMMAND_WORDS, commandOf } from './commands.ts';
 import { completion } from './completion.ts';
 import { helpText } from './help.ts';
+import { history } from './history.ts';
 import { runImport } from './import-compose.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
 import { plan } from './plan.ts';
 import { rollback } from './rollback.ts';
+import { show } from './show.ts';
 import { type CopyStore, storeCopy } from './store-copy.ts';
 import { validate } from './validate.ts';
 
@@ -59,6 +61,8 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   serve: (args, { io, serve }) => serve(settingsFrom(io, args)),
   validate: (args, { io }) => validate(args, io),
   plan: (args, { io }) => plan(args, io),
+  history: (args, { io }) => history(args, io),
+  show: (args, { io }) => show(args, io),
   rollback: (args, { io }) => rollback(args, io),
   import: (args, { io }) => runImport(args, io),
   store: (args, { io, copyStore }) => storeCopy(args, io, copyStore),

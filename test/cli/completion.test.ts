@@ -9,7 +9,19 @@ import { works } from '../support/tools.ts';
 
 const run = promisify(execFile);
 
-const WORDS = ['completion', 'help', 'import', 'plan', 'rollback', 'serve', 'store', 'validate', 'worker'];
+const WORDS = [
+  'completion',
+  'help',
+  'history',
+  'import',
+  'plan',
+  'rollback',
+  'serve',
+  'show',
+  'store',
+  'validate',
+  'worker',
+];
 const PLAN = ['--against', '--exit-code', '--format', '--help'];
 
 /** Command lines up to the cursor, and what completes their last word. */

@@ -3,7 +3,7 @@ import { helpText } from '../../src/cli/help.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
 
-const NAMES = 'serve, validate, plan, rollback, import, store, worker and completion';
+const NAMES = 'serve, validate, plan, history, show, rollback, import, store, worker and completion';
 const COMMANDS = `The commands are ${NAMES}`;
 
 describe('runCommand', () => {

@@ -47,6 +47,7 @@ export async function runCli(
       writeError: (text) => {
         result.err += text;
       },
+      now: Date.now,
       isTerminal,
       hasColors,
     },

@@ -1,0 +1,186 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseSince } from '../../src/cli/since.ts';
+import { type CommandResult, runCli } from '../support/command.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
+import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
+
+/** A repository with three commits; the second one is a merge of a branch. */
+async function repositoryWithMerge(): Promise<{ repository: TestRepository; commits: string[] }> {
+  const repository = await testRepository();
+  const files = {
+    'apps/web.yaml': 'container_image: web:1\n',
+    'apps/cron.yaml': 'container_image: cron:1\n',
+  };
+  const first = await repository.commit(inDesiredState(files), 'begin');
+  await repository.git('switch', '--quiet', '--create', 'topic');
+  await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: web:2\n' }), 'web 2');
+  await repository.git('commit', '--quiet', '--amend', '--no-edit', '--author', 'Ana <ana@example.com>');
+  await repository.git('switch', '--quiet', 'main');
+  await repository.git('merge', '--quiet', '--no-ff', '-m', 'Merge pull request #41 from ana/topic', 'topic');
+  const merge = await repository.git('rev-parse', 'HEAD');
+  const last = await repository.commit(
+    inDesiredState<string | null>({ 'apps/cron.yaml': null, 'apps/bad.yaml': 'container_image: [\n' }),
+    'drop cron',
+  );
+  return { repository, commits: [last, merge, first] };
+}
+
+function run({ folder }: TestRepository, ...args: string[]): Promise<CommandResult> {
+  return runCli([...args, '--desired-state', join(folder, 'desired-state')]);
+}
+
+/** Without times, which depend on the zone of the machine. */
+const withoutTimes = (text: string): string => text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/g, 'TIME');
+
+describe('history', () => {
+  it('lists commits of the first-parent line, newest first, with who made them and what they changed', async () => {
+    const { repository, commits } = await repositoryWithMerge();
+    await repository.commit({ 'notes.txt': 'x' }, 'notes');
+    const { code, out, err } = await run(repository, 'history');
+    const [last, merge, first] = commits.map((commit) => commit.slice(0, 12));
+    expect([code, err]).toEqual([0, '']);
+    expect(withoutTimes(out)).toBe(`${last}  TIME  drop cron  Pat
+    + app bad (not valid)
+    - app cron
+${merge}  TIME  Merge pull request #41 from ana/topic  Pat, Ana
+    ~ app web: container_image
+${first}  TIME  begin  Pat
+    + app cron
+    + app web
+`);
+  });
+
+  it('lists those of one object, also where only comments or the path changed', async () => {
+    const { repository, commits } = await repositoryWithMerge();
+    const comment = await repository.commit(
+      inDesiredState<string | null>({
+        'apps/web.yaml': null,
+        'apps/shop/web.yaml': '# shop\ncontainer_image: web:2\n',
+      }),
+      'move',
+    );
+    const { out } = await run(repository, 'history', 'app/web', '--format', 'json');
+    const { entries } = JSON.parse(out);
+    expect(entries.map(({ revision }: { revision: string }) => revision)).toEqual([
+      comment,
+      commits[1],
+      commits[2],
+    ]);
+    expect(entries[1]).toMatchObject({
+      kind: 'commit',
+      actor: { name: 'Pat', email: 'pat@example.com', via: 'git' },
+      authors: ['Pat', 'Ana'],
+      pull_request: { number: 41, url: null },
+      changes: [{ object: 'app/web', change: 'update', fields: ['container_image'], ids: null }],
+    });
+  });
+
+  it('says that there are older ones if there are more than --limit', async () => {
+    const { repository } = await repositoryWithMerge();
+    const { out, err } = await run(repository, 'history', '--limit', '2');
+    expect([out.match(/TIME|drop|Merge|begin/g), err]).toEqual([
+      ['drop', 'Merge'],
+      expect.stringContaining('There are older ones: --limit 4'),
+    ]);
+  });
+
+  it('leaves out what is older than --since', async () => {
+    const repository = await testRepository();
+    await writeFile(join(repository.folder, 'old'), '');
+    const old = inDesiredState({ 'apps/web.yaml': 'container_image: web:1\n' });
+    await repository.commit(old, 'old');
+    await repository.git('commit', '--quiet', '--amend', '--no-edit', '--date', '2020-01-01T00:00:00Z');
+    await repository.git(
+      '-c',
+      'user.useConfigOnly=false',
+      'rebase',
+      '--quiet',
+      '--committer-date-is-author-date',
+      '--root',
+      '--force-rebase',
+    );
+    await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: web:2\n' }), 'new');
+    const { out } = await run(repository, 'history', '--since', '4d');
+    expect(out.match(/ {2}(?:old|new) {2}/g)).toEqual(['  new  ']);
+    expect((await run(repository, 'history', '--since', '2019-12-01')).out).toContain('  old  ');
+  });
+
+  it('shows control characters of messages as escapes', async () => {
+    const repository = await testRepository();
+    await repository.commit(
+      inDesiredState({ 'apps/web.yaml': 'container_image: web:1\n' }),
+      'red \u001b[31m',
+    );
+    expect((await run(repository, 'history')).out).toContain('red \\u001b[31m');
+  });
+
+  it.each([
+    [['history', '--limit', 'x'], /--limit must be a whole number above 0, not "x"/],
+    [['history', '--since', 'yesterday'], /--since takes a time ago, such as 4d, 2w or 12h/],
+    [['history', 'web'], /did you mean app\/web or device_group\/web\?/],
+    [['history', 'app/a', 'app/b'], /only one object can be given/],
+    [['show'], /name a commit: holdfast show HEAD/],
+    [['show', 'nope'], /"nope" is not a commit of this repository/],
+  ])('refuses %j', async (args, message) => {
+    const { repository } = await repositoryWithMerge();
+    expect(await run(repository, ...args)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+});
+
+describe('show', () => {
+  it('shows who made a commit, why, and what it changed, with values', async () => {
+    const { repository, commits } = await repositoryWithMerge();
+    const { code, out } = await run(repository, 'show', 'HEAD~1');
+    expect(code).toBe(0);
+    expect(withoutTimes(out).replaceAll(`${repository.folder}/`, '')).toBe(`commit ${commits[1]}
+Author:  Pat <pat@example.com>
+With:    Ana
+Date:    TIME
+Request: #41
+
+    Merge pull request #41 from ana/topic
+
+~ app web  (desired-state/apps/web.yaml)
+-   container_image: web:1
++   container_image: web:2
+
+1 object changed.
+`);
+  });
+
+  it('has values before and after in JSON', async () => {
+    const { repository } = await repositoryWithMerge();
+    const shown = JSON.parse((await run(repository, 'show', 'HEAD', '--format', 'json')).out);
+    expect(shown).toMatchObject({
+      subject: 'drop cron',
+      steps: [{ operation: 'delete', name: 'cron', before: { container_image: 'cron:1' }, after: null }],
+    });
+  });
+
+  it('advises to fetch the history for a commit whose parent a shallow clone lacks', async () => {
+    const { repository } = await repositoryWithMerge();
+    const folder = join(await temporaryFolder(), 'clone');
+    await repository.git('clone', '--quiet', '--depth', '1', `file://${repository.folder}`, folder);
+    expect((await run(repositoryAt(folder), 'show', 'HEAD')).err).toContain('this clone is shallow');
+  });
+});
+
+describe('parseSince', () => {
+  const now = Date.parse('2026-11-26T12:00:00Z');
+
+  it.each([
+    ['90m', '2026-11-26T10:30:00Z'],
+    ['12h', '2026-11-26T00:00:00Z'],
+    ['4d', '2026-11-22T12:00:00Z'],
+    ['2w', '2026-11-12T12:00:00Z'],
+    ['2026-11-01T08:00:00Z', '2026-11-01T08:00:00Z'],
+  ])('reads %s', (text, time) => {
+    expect(parseSince(text, now)).toBe(Date.parse(time));
+  });
+
+  it('reads a date as the beginning of the day here', () => {
+    expect(parseSince('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime());
+  });
+});

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createOccurrences } from '../async/occurrences.ts';
+import { ChangesRefused } from '../change/refusals.ts';
 import { type ErrorKind, factsOfFailure, HoldfastError, messageOf } from '../errors.ts';
 import { JSON_TYPE } from './json.ts';
 import { loggedUrl } from './refusal-log.ts';
@@ -40,6 +41,7 @@ interface ErrorReply {
  * An internal error is reported with the id of the request instead of the cause.
  */
 function errorReply(error: unknown, requestId: string): ErrorReply {
+  if (error instanceof ChangesRefused) return changesReply(error, requestId);
   if (!(error instanceof HoldfastError)) return frameworkReply(error as FastifyError, requestId);
   const { status = STATUSES[error.kind], ...details } = error.details as { status?: number };
   if (error.kind === 'absent' || error.kind === 'present') return { status, body: details };
@@ -47,6 +49,12 @@ function errorReply(error: unknown, requestId: string): ErrorReply {
   if (status === 500) return internal(requestId);
   const id = status >= 500 ? { request_id: requestId } : {};
   return { status, body: { error: error.message, ...details, ...id } };
+}
+
+/** Returns the reply to a refused set of changes: for each change that cannot be made, the body of its own error. */
+function changesReply({ errors }: ChangesRefused, requestId: string): ErrorReply {
+  const bodies = Array.from(errors, ([index, error]) => [index, errorReply(error, requestId).body] as const);
+  return { status: 400, body: { changes: Object.fromEntries(bodies) } };
 }
 
 /** Returns the reply to an error of fastify. If it is about the request, its status is below 500, and clients get its text. */

@@ -27,6 +27,7 @@ import { useRequestLog } from './request-log.ts';
 import { CARRIES_REVISION, REVISION_HEADER, withRevision } from './revision.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
+import { changesRoutes } from './routes/changes.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
 import { infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
@@ -124,6 +125,7 @@ const ROUTES = [
   appRoutes,
   appActionRoutes,
   deviceGroupRoutes,
+  changesRoutes,
   infoRoutes,
   pruneRoutes,
   operationRoutes,

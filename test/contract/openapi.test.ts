@@ -369,6 +369,8 @@ describe('the document at /openapi.json', () => {
     expect(closed.sort()).toEqual([
       'AppChangeInput',
       'AppFieldsInput',
+      'ChangeInput',
+      'ChangesInput',
       'ContainersPerInput',
       'DeviceGroupChangeInput',
       'DeviceGroupFieldsInput',

@@ -11,6 +11,7 @@ import { type ReplyDocs, writeErrors } from './replies.ts';
 export const TAGS = {
   apps: 'Configure, start, stop and restart apps.',
   'device groups': 'Configure which apps the devices of a group run, and prune their images.',
+  changes: 'Change several objects at once.',
   devices: 'The endpoint that devices poll.',
   reports: 'Reports from devices.',
   manager: 'The manager itself: probes, metrics, and how far it has followed git.',

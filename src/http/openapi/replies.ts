@@ -135,5 +135,22 @@ export function writeErrors(kind: Kind) {
   };
 }
 
+const ChangeError = z.looseObject({ error: z.string().optional() }).meta({ id: 'ChangeError' });
+const ChangesRefused = z
+  .object({ changes: z.record(z.string(), ChangeError) })
+  .meta({ id: 'ChangesRefused' });
+
+/** The error replies of a set of changes. */
+export const changesErrors = {
+  ...commonErrors,
+  ...conditionErrors,
+  ...bodyErrors,
+  400: json(
+    'By the index of each change that cannot be made, the error of the request that makes it alone; or what is wrong with the body.',
+    z.union([ChangesRefused, BadParameters]).meta({ id: 'BadChanges' }),
+  ),
+  409: json('The state of the repository does not allow the changes until someone resolves it.', Conflict),
+};
+
 /** The reply to a delete. */
 export const Empty = z.object({}).meta({ id: 'Empty' });

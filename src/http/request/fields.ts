@@ -25,6 +25,18 @@ export interface BodyRule {
  */
 export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
   const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
+  return checkFields(body, rule);
+}
+
+/** Reads such an object that is a part of a body, undefined if it is not there. Throws as `readFields` does. */
+export function readFieldsOf(value: unknown, rule: BodyRule): Fields {
+  if (isMapValue(value)) return checkFields({ fields: value, unsafe: [] }, rule);
+  if (rule.required !== null) throw fieldsMissing(rule.required);
+  if (value === undefined) throw noFields(Object.keys(rule.schema.shape));
+  throw badFields([], [], [['fields', 'must be a JSON object']]);
+}
+
+function checkFields(body: GivenFields, rule: BodyRule): Fields {
   const unsafe = body.unsafe.filter(([field]) => !rule.ignored.includes(field));
   const known = Object.keys(rule.schema.shape);
   const fields = emptied(relevantFields(body.fields, known, rule.ignored), unsafe);
@@ -71,7 +83,11 @@ interface GivenFields {
 function wholeFields(request: FastifyRequest, required: readonly string[]): GivenFields {
   const body = bodyOf(request);
   if (body.state === 'json' && isMapValue(body.value)) return { ...body, fields: body.value };
-  throw new HoldfastError('invalid', 'fields are missing', { missing_parameters: required });
+  throw fieldsMissing(required);
+}
+
+function fieldsMissing(required: readonly string[]): HoldfastError {
+  return new HoldfastError('invalid', 'fields are missing', { missing_parameters: required });
 }
 
 function partialFields(request: FastifyRequest): GivenFields {

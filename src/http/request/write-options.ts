@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { parameter, readQuery, Text } from './query.ts';
 
 /** The most characters of a reason. */
-const MAX_REASON = 2000;
+export const MAX_REASON = 2000;
 
 /** The parameters of every write. */
 export const WriteOptions = z.object({

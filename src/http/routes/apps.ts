@@ -1,9 +1,5 @@
-import { ASSIGNED_FIELDS } from '../../desired/fields.ts';
-import { AppBody, AppChange } from '../../protocol/app.ts';
 import { AppRecord } from '../../protocol/info.ts';
 import { objectRoutes } from './objects.ts';
-
-const ignored = ASSIGNED_FIELDS.app;
 
 /** The configuration of apps (docs/contract.md, 4.2). */
 export const appRoutes = objectRoutes({
@@ -20,8 +16,5 @@ export const appRoutes = objectRoutes({
     change: 'Change some fields; omitted fields keep their values',
   },
   record: AppRecord,
-  whole: { schema: AppBody, ignored, required: ['container_image'] },
-  partial: { schema: AppChange, ignored, required: null },
-  partialOp: 'change',
   names: (store) => store.appNames(),
 });

@@ -1,14 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { forEachYielding } from '../../async/pace.ts';
 import { unknownApps } from '../../change/refusals.ts';
-import { ASSIGNED_FIELDS } from '../../desired/fields.ts';
-import { DeviceGroup, DeviceGroupChange } from '../../protocol/device-group.ts';
 import { DeviceGroupRecord } from '../../protocol/info.ts';
 import type { Api } from '../api.ts';
 import { listIn } from '../request/fields.ts';
 import { objectRoutes } from './objects.ts';
-
-const ignored = ASSIGNED_FIELDS.device_group;
 
 /** The configuration of device groups (docs/contract.md, 4.3). */
 export const deviceGroupRoutes = objectRoutes({
@@ -25,9 +21,6 @@ export const deviceGroupRoutes = objectRoutes({
     change: 'Change some fields',
   },
   record: DeviceGroupRecord,
-  whole: { schema: DeviceGroup, ignored, required: ['apps'] },
-  partial: { schema: DeviceGroupChange, ignored, required: null },
-  partialOp: 'replace',
   names: (store) => store.groupNames(),
   check: refuseUnknownApps,
 });

@@ -9,6 +9,7 @@ import type { Api } from '../api.ts';
 import { requireFound, sendObject, sendWritten } from '../one-object.ts';
 import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
 import { commonErrors, Empty, json, notModified, readErrors } from '../openapi/replies.ts';
+import { KIND_RULES } from '../request/body-rules.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
 import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
 import { sendAtRevision } from '../revision.ts';
@@ -24,11 +25,6 @@ export interface ObjectRoutes {
   summaries: Readonly<Record<'list' | 'read' | 'create' | 'delete' | 'replace' | 'change', string>>;
   /** The object in a reply. */
   record: z.ZodType;
-  /** How to read the body of a create or a full update, and of a partial update. */
-  whole: BodyRule;
-  partial: BodyRule;
-  /** The write that a partial update makes. A group has only one field, so it is replaced. */
-  partialOp: 'change' | 'replace';
   names(store: ObjectReads): Promise<AtRevision<string[]>>;
   /** Runs before the fields of a body are read. Rejects with the 403 of objects in the body that do not exist. */
   check?(request: FastifyRequest, api: Api): Promise<void>;
@@ -39,7 +35,8 @@ export interface ObjectRoutes {
  * for each kind: schemas are registered by name for the whole process.
  */
 export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {
-  const { kind, collection, whole, partial, partialOp } = object;
+  const { kind, collection } = object;
+  const { whole, partial, partialOp } = KIND_RULES[kind];
   const listPath = `/api/v2/${collection}`;
   const objectPath = `${listPath}/:${NAME_PARAMETERS[kind]}`;
   const docs = describeRoutes(object);
@@ -79,7 +76,8 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
 }
 
 /** Describes each route for the OpenAPI document. */
-function describeRoutes({ kind, tag, collection, title, summaries, record, ...bodies }: ObjectRoutes) {
+function describeRoutes({ kind, tag, collection, title, summaries, record }: ObjectRoutes) {
+  const bodies = KIND_RULES[kind];
   const noun = KIND_NOUNS[kind];
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
   const writes = documentedWrites(tag, { kind });

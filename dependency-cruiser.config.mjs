@@ -1,4 +1,4 @@
-import { layers } from './layers.config.mjs';
+import { layers, rooms } from './layers.config.mjs';
 
 /** A layer is a folder of src/, or a file of that name. */
 const inLayers = (names) => `^src/(${names.join('|')})(/|\\.ts$)`;
@@ -12,6 +12,31 @@ const directionRules = Object.entries(layers)
     from: { path: inLayers([layer]) },
     to: { path: '^src/', pathNot: inLayers([layer, ...may]) },
   }));
+
+/** Rules between the folders of one layer. */
+const roomRules = Object.entries(rooms).flatMap(([layer, table]) => {
+  const names = Object.keys(table);
+  const backward = names.find((room, index) =>
+    table[room].may.some((other) => names.indexOf(other) >= index),
+  );
+  if (backward !== undefined) throw new Error(`${layer}/${backward} may import a room that is not above it`);
+  const inRooms = (some) => `^src/${layer}/(${some.join('|')})(/|\\.ts$)`;
+  const named = Object.entries(table).map(([room, { may }]) => ({
+    name: `${layer}/${room}-imports`,
+    comment: `of ${layer}, ${room} may import ${[room, ...may].join(', ')} and nothing else`,
+    severity: 'error',
+    from: { path: inRooms([room]) },
+    to: { path: `^src/${layer}/`, pathNot: inRooms([room, ...may]) },
+  }));
+  const unnamed = {
+    name: `${layer}-has-named-rooms`,
+    comment: `every file of ${layer} is in a folder of the table`,
+    severity: 'error',
+    from: {},
+    to: { path: `^src/${layer}/`, pathNot: inRooms(names) },
+  };
+  return [...named, unnamed];
+});
 
 const purityRules = Object.entries(layers)
   .filter(([, { pure }]) => pure !== undefined)
@@ -58,6 +83,7 @@ export default {
       },
     },
     ...directionRules,
+    ...roomRules,
     ...purityRules,
   ],
   options: {

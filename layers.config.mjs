@@ -171,3 +171,44 @@ export const layers = {
     promise: 'the entry point: checks the version of Node, then loads the program or the worker',
   },
 };
+
+/**
+ * The folders (or files) inside a layer, and which of the same layer each may import, besides itself: only those above it
+ * in the list, so no arrow runs back. dependency-cruiser.config.mjs enforces this table, too.
+ */
+export const rooms = {
+  'source/git': {
+    process: { may: [], promise: 'runs git, and says what its failures mean' },
+    'user-git': { may: ['process'], promise: 'runs git as the user, for commands' },
+    repository: { may: ['process'], promise: 'finds a repository, or makes one' },
+    refs: {
+      may: ['process', 'repository'],
+      promise: 'where refs are, and moves that survive a loss of power',
+    },
+    watch: {
+      may: ['process', 'repository', 'refs'],
+      promise: 'notices that a clone has moved, or was replaced',
+    },
+    read: { may: ['process', 'repository', 'refs'], promise: 'reads objects and the history' },
+    origin: {
+      may: ['process', 'refs'],
+      promise: 'fetches from a repository by its address, and pushes to it',
+    },
+    write: {
+      may: ['process', 'repository', 'origin'],
+      promise: 'makes commits, and publishes them by a push',
+    },
+    record: {
+      may: ['process', 'repository', 'refs', 'read', 'write'],
+      promise: 'the record of ids, as a commit of its own',
+    },
+    clone: {
+      may: ['process', 'repository', 'refs', 'watch', 'read', 'origin', 'write', 'record'],
+      promise: 'a clone on this machine, in which people work',
+    },
+    mirror: {
+      may: ['process', 'repository', 'refs', 'read', 'origin', 'write', 'record'],
+      promise: 'a repository on another machine, by a mirror of it',
+    },
+  },
+};

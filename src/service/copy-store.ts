@@ -12,7 +12,7 @@ import type { AddressPlace } from '../store/mongo/errors.ts';
 import { sqliteContents } from '../store/sqlite/contents.ts';
 import { SqliteTarget } from '../store/sqlite/contents-target.ts';
 import { storeError } from '../store/sqlite/errors.ts';
-import { type FolderLock, lockFolder } from '../store/sqlite/folder-lock.ts';
+import { type FolderLock, lockFolder } from './open/folder-lock.ts';
 import { checkMongoAddress } from './open/mongo-address.ts';
 import { errorOfFile } from './open/store.ts';
 

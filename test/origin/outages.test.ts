@@ -2,7 +2,7 @@ import { rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openRemote } from '../../src/source/git/origin/remote.ts';
+import { openRemote } from '../../src/source/git/mirror/remote.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { remoteOptions, startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';

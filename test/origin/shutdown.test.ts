@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SHUTTING_DOWN } from '../../src/errors.ts';
-import { openRemote } from '../../src/source/git/origin/remote.ts';
+import { openRemote } from '../../src/source/git/mirror/remote.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { remoteOptions, startFollower, testOrigin } from '../support/origin.ts';

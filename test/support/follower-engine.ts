@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import type { Reconciler, ReconcilerDependencies } from '../../src/reconcile/reconciler.ts';
-import { openRemote } from '../../src/source/git/origin/remote.ts';
+import { openRemote } from '../../src/source/git/mirror/remote.ts';
 import type { Store } from '../../src/store/store.ts';
 import { testReconciler } from './engine.ts';
 import { temporaryFolder } from './folder.ts';

@@ -2,7 +2,7 @@ import { appendFile, cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { NO_FAULTS } from '../../src/faults.ts';
-import type { RemoteOptions } from '../../src/source/git/origin/remote.ts';
+import type { RemoteOptions } from '../../src/source/git/mirror/remote.ts';
 import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
 import { initRepository, repositoryAt, type TestRepository, testRepository } from './git.ts';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';

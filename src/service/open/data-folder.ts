@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { makeOwnFolder } from '../../disk/folder.ts';
 import { descriptorAdvice, HoldfastError, messageOf } from '../../errors.ts';
-import { type FolderLock, lockFolder } from '../../store/sqlite/folder-lock.ts';
+import { type FolderLock, lockFolder } from './folder-lock.ts';
 
 /** The permission bits of the group and of all others. */
 const OTHERS = 0o077;

@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 import type { Faults } from '../../faults.ts';
 import type { Config } from '../../settings.ts';
 import { openClone } from '../../source/git/clone/clone.ts';
+import { openRemote } from '../../source/git/mirror/remote.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';
-import { openRemote } from '../../source/git/origin/remote.ts';
 import type { Repository } from '../../source/git/repository/repository.ts';
 import type { Source } from '../../source/source.ts';
 

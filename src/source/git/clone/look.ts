@@ -8,7 +8,7 @@ import { commands } from '../process/commands.ts';
 import { askGit, runGit } from '../process/run.ts';
 import type { ObjectReader } from '../read/objects.ts';
 import { parseTreeList } from '../read/tree.ts';
-import { currentBranch } from '../repository/refs.ts';
+import { currentBranch } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
 import { dirtyFiles, movedOn } from './refusals.ts';
 

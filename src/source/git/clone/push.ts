@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readIfExists } from '../../../disk/read.ts';
 import { accessConfig, shellQuoted } from '../origin/access.ts';
+import { OriginUnavailable } from '../origin/errors.ts';
 import { createOrigin, type PushOutcome } from '../origin/origin.ts';
-import { OriginUnavailable } from '../origin/origin-errors.ts';
 import { commands } from '../process/commands.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
 import { withConfig } from '../process/environment.ts';
 import { emptyTreeIdLike } from '../process/object-ids.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
+import { branchTip } from '../refs/tips.ts';
 import { withoutPrograms } from '../repository/programs.ts';
-import { branchTip } from '../repository/refs.ts';
 import type { Repository } from '../repository/repository.ts';
 import { failureOfPush, isHookRefusal, isLocked, publishError } from './refusals.ts';
 

@@ -3,7 +3,7 @@ import { commands, NO_BRANCH } from '../process/commands.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
 import { GitFailure, redact, stderrOf } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
-import { shortName } from '../repository/refs.ts';
+import { shortName } from '../refs/tips.ts';
 import {
   MISMATCHED,
   NO_SERVER,
@@ -11,7 +11,7 @@ import {
   OriginUnavailable,
   OtherFormat,
   unreachable,
-} from './origin-errors.ts';
+} from './errors.ts';
 
 /** Time limits of transfers. */
 export interface TransferLimits {

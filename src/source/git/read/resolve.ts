@@ -1,4 +1,4 @@
-import { refTips } from '../repository/refs.ts';
+import { refTips } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { ObjectReader } from './objects.ts';
 

@@ -2,7 +2,7 @@ import type { BlobContent, TreeEntry } from '../../../desired/entry.ts';
 import type { FolderLog, LogQuery } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
-import { branchTip, currentBranch, unreadableCommit } from '../repository/refs.ts';
+import { branchTip, currentBranch, unreadableCommit } from '../refs/tips.ts';
 import { findRepository, isShallow, type Machine, type Repository } from '../repository/repository.ts';
 import { type DiskDifferences, readDiskDifferences } from './disk-differences.ts';
 import { findFolder } from './folder-tree.ts';

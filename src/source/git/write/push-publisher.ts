@@ -7,8 +7,8 @@ import {
   type Reader,
   RepositoryConflict,
 } from '../../source.ts';
+import { OriginUnavailable } from '../origin/errors.ts';
 import type { PushOutcome } from '../origin/origin.ts';
-import { OriginUnavailable } from '../origin/origin-errors.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
 import type { CommitWriter } from './commit-writer.ts';
 

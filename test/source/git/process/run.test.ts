@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { unreachable } from '../../../../src/source/git/origin/origin-errors.ts';
+import { unreachable } from '../../../../src/source/git/origin/errors.ts';
 import { commands } from '../../../../src/source/git/process/commands.ts';
 import { explainReadFailure } from '../../../../src/source/git/process/disk-trouble.ts';
 import { GitFailure, MAX_OUTPUT, redact, runGit } from '../../../../src/source/git/process/run.ts';

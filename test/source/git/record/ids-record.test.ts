@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { RECORD_REF } from '../../../../src/source/git/record/refs.ts';
+import { RECORD_REF } from '../../../../src/source/git/refs/move.ts';
 import { testRepository } from '../../../support/git.ts';
 import { newRepository, openSource } from '../support.ts';
 import { sectionDraft } from './section-draft.ts';

@@ -3,7 +3,7 @@ import { truncateSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { RECORD_REF } from '../../../../src/source/git/record/refs.ts';
+import { RECORD_REF } from '../../../../src/source/git/refs/move.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
 import { type Plumbing, plumbingOf, type RawEntry } from '../../../support/plumbing.ts';

@@ -3,8 +3,8 @@ import { mkdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { NO_FAULTS } from '../../../../src/faults.ts';
+import { currentBranch } from '../../../../src/source/git/refs/tips.ts';
 import { createRepository } from '../../../../src/source/git/repository/new-repository.ts';
-import { currentBranch } from '../../../../src/source/git/repository/refs.ts';
 import {
   findRepository,
   type Machine,

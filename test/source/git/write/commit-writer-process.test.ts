@@ -1,7 +1,7 @@
 import { readdir, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { removeFailedWriter } from '../../../../src/source/git/origin/leftovers.ts';
+import { removeFailedWriter } from '../../../../src/source/git/mirror/leftovers.ts';
 import { openCommitWriter } from '../../../../src/source/git/write/commit-writer.ts';
 import type { TestRepository } from '../../../support/git.ts';
 import { draftOf, notingGit, repositoryOf } from '../support.ts';

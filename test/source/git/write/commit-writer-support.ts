@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { removeFailedWriter } from '../../../../src/source/git/origin/leftovers.ts';
+import { removeFailedWriter } from '../../../../src/source/git/mirror/leftovers.ts';
 import { type CommitWriter, openCommitWriter } from '../../../../src/source/git/write/commit-writer.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
 import { repositoryOf } from '../support.ts';

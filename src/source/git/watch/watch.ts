@@ -1,7 +1,7 @@
 import type { Watcher } from '../../source.ts';
-import type { Repository } from './repository.ts';
-import { REF_TABLES } from './sync-ref.ts';
-import { watchFolders, watchNames } from './watch-folders.ts';
+import { REF_TABLES } from '../refs/sync.ts';
+import type { Repository } from '../repository/repository.ts';
+import { watchFolders, watchNames } from './folders.ts';
 
 /**
  * Watches what changes when the branch moves: HEAD, the refs and the packed refs, or the list of ref tables. Watches

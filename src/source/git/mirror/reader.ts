@@ -1,6 +1,6 @@
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader } from '../../source.ts';
-import type { MirrorState } from './mirror-state.ts';
+import type { MirrorState } from './state.ts';
 
 /**
  * Returns a reader of the mirror that reads it as if it were origin. A failure to read, which can mean that the mirror is

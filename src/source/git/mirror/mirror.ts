@@ -1,13 +1,13 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
+import { accessConfig, accessEnvironment, type OriginAccess } from '../origin/access.ts';
 import { commands } from '../process/commands.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
 import { gitUnusable, type Machine, type Repository } from '../repository/repository.ts';
-import { accessConfig, accessEnvironment, type OriginAccess } from './access.ts';
 import { removeLeftovers } from './leftovers.ts';
 
 /** Where the mirror is, and what it mirrors. */

@@ -1,16 +1,16 @@
 import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import type { IdsRecord } from '../../../ids/ids-record.ts';
+import type { OriginAccess } from '../origin/access.ts';
+import { OriginLocked } from '../origin/errors.ts';
+import type { Origin } from '../origin/origin.ts';
 import { createIdsRecord, type RecordRefs, type RecordTips } from '../record/ids-record.ts';
-import { moveRefs, ORIGIN_RECORD_REF, RECORD_REF } from '../record/refs.ts';
-import { refTips } from '../repository/refs.ts';
+import { moveRefs, ORIGIN_RECORD_REF, RECORD_REF } from '../refs/move.ts';
+import { refTips } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
-import type { OriginAccess } from './access.ts';
 import type { Maintenance } from './maintenance.ts';
 import { pushSharing } from './mirror.ts';
-import type { MirrorState } from './mirror-state.ts';
-import type { Origin } from './origin.ts';
-import { OriginLocked } from './origin-errors.ts';
+import type { MirrorState } from './state.ts';
 
 /** The version at origin that the mirror's own, which origin did not accept, is based on. Missing: there was none. */
 const BASE_REF = 'refs/holdfast/ids-base';

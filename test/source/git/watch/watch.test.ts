@@ -2,7 +2,7 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { watchRepository } from '../../../../src/source/git/repository/watch.ts';
+import { watchRepository } from '../../../../src/source/git/watch/watch.ts';
 import type { Watcher } from '../../../../src/source/source.ts';
 import { newRepository, repositoryOf } from '../support.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type FolderLock, lockFolder } from '../../../src/store/sqlite/folder-lock.ts';
+import { type FolderLock, lockFolder } from '../../../src/service/open/folder-lock.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const NOW = Date.UTC(2030, 0, 2, 3, 4, 5);

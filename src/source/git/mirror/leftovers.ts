@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ORIGIN_RECORD_REF } from '../record/refs.ts';
+import { ORIGIN_RECORD_REF } from '../refs/move.ts';
 
 /** Names of files that git has not finished writing. */
 const UNFINISHED = /^(tmp_|\.tmp-)/;

@@ -1,6 +1,6 @@
 import { readIfExists } from '../../../disk/read.ts';
-import { branchTip, currentBranch, realBranch } from './refs.ts';
-import type { Repository } from './repository.ts';
+import type { Repository } from '../repository/repository.ts';
+import { branchTip, currentBranch, realBranch } from './tips.ts';
 
 /** The branch or commit of a repository that is served. */
 export interface Followed {

@@ -1,5 +1,5 @@
 import { HoldfastError } from '../../../errors.ts';
-import { explainReadFailure } from '../process/disk-trouble.ts';
+import { explainReadFailure } from './disk-trouble.ts';
 
 /**
  * Calls `read`, and turns its failures into `unavailable`, so that callers try again later. The message is `sentence`,

@@ -1,8 +1,8 @@
 import { readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { removeFailedWriter } from '../../../../src/source/git/origin/leftovers.ts';
-import { createMaintenance } from '../../../../src/source/git/origin/maintenance.ts';
+import { removeFailedWriter } from '../../../../src/source/git/mirror/leftovers.ts';
+import { createMaintenance } from '../../../../src/source/git/mirror/maintenance.ts';
 import { commands } from '../../../../src/source/git/process/commands.ts';
 import { runGit } from '../../../../src/source/git/process/run.ts';
 import {

@@ -1,10 +1,10 @@
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
+import { asUnavailable } from '../process/guarded.ts';
 import { runGit } from '../process/run.ts';
-import { asUnavailable } from '../read/guarded.ts';
-import { shortName } from './refs.ts';
-import type { Repository } from './repository.ts';
+import type { Repository } from '../repository/repository.ts';
+import { shortName } from './tips.ts';
 
 /** Most branches that the error for a missing branch names. */
 const MOST_NAMES = 5;

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { exists } from '../../../disk/exists.ts';
 import { syncFiles, syncFoldersUpTo } from '../../../disk/sync.ts';
-import type { Repository } from './repository.ts';
+import type { Repository } from '../repository/repository.ts';
 
 /**
  * Makes a moved ref survive a loss of power, even if a user's git, which need not sync, has packed or rewritten it in the

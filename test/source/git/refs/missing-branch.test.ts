@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { noSuchBranch, requireBranch } from '../../../../src/source/git/repository/missing-branch.ts';
+import { noSuchBranch, requireBranch } from '../../../../src/source/git/refs/missing-branch.ts';
 import { testRepository } from '../../../support/git.ts';
 import { openSource } from '../support.ts';
 

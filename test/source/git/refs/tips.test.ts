@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { realBranch, refTips } from '../../../../src/source/git/repository/refs.ts';
+import { realBranch, refTips } from '../../../../src/source/git/refs/tips.ts';
 import type { TestRepository } from '../../../support/git.ts';
 import { contextAt, newRepository, repositoryOf } from '../support.ts';
 

@@ -3,8 +3,8 @@ import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Source, Watcher } from '../../source.ts';
 import { explainReadFailure } from '../process/disk-trouble.ts';
-import type { Repository } from './repository.ts';
-import { REF_TABLES } from './sync-ref.ts';
+import { REF_TABLES } from '../refs/sync.ts';
+import type { Repository } from '../repository/repository.ts';
 
 /** How a checkout is read and watched. */
 type ReadAndWatched = Pick<Source, 'reader' | 'watch'>;

@@ -1,16 +1,16 @@
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError, messageOf } from '../../../errors.ts';
+import { OriginUnavailable, OtherFormat, unreachable } from '../origin/errors.ts';
+import type { Origin, TransferLimits } from '../origin/origin.ts';
 import { commands, trackingRef } from '../process/commands.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
 import { GitFailure } from '../process/run.ts';
 import { MAX_OUTPUT, TransferEnded, type Transfers } from '../process/transfer.ts';
-import { noSuchBranch } from '../repository/missing-branch.ts';
-import { branchTip } from '../repository/refs.ts';
+import { noSuchBranch } from '../refs/missing-branch.ts';
+import { branchTip } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
 import { tidyMirror } from './leftovers.ts';
 import { isUsable, type MirrorOptions, makeMirror } from './mirror.ts';
-import type { Origin, TransferLimits } from './origin.ts';
-import { OriginUnavailable, OtherFormat, unreachable } from './origin-errors.ts';
 
 /** What `createMirrorState` needs. */
 export interface MirrorStateParts {

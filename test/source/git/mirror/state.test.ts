@@ -2,8 +2,8 @@ import { appendFile, chmod, readdir, readFile, rm, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isShutdownError } from '../../../../src/errors.ts';
-import { isWhole } from '../../../../src/source/git/origin/mirror-state.ts';
-import { openRemote } from '../../../../src/source/git/origin/remote.ts';
+import { openRemote } from '../../../../src/source/git/mirror/remote.ts';
+import { isWhole } from '../../../../src/source/git/mirror/state.ts';
 import { createTransfers } from '../../../../src/source/git/process/transfer.ts';
 import type { Reader } from '../../../../src/source/source.ts';
 import { temporaryFolder } from '../../../support/folder.ts';

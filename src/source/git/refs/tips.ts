@@ -4,7 +4,7 @@ import { HoldfastError } from '../../../errors.ts';
 import { commands, type GitCommand } from '../process/commands.ts';
 import { objectId } from '../process/object-ids.ts';
 import { askGit, runGit, stderrOf } from '../process/run.ts';
-import type { Repository } from './repository.ts';
+import type { Repository } from '../repository/repository.ts';
 
 /** What reading refs needs of a repository. */
 type RefStore = Pick<Repository, 'context' | 'commonFolder'>;

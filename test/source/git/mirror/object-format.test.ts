@@ -1,9 +1,9 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openRemote } from '../../../../src/source/git/origin/remote.ts';
-import { moveRefs } from '../../../../src/source/git/record/refs.ts';
-import { refTips } from '../../../../src/source/git/repository/refs.ts';
+import { openRemote } from '../../../../src/source/git/mirror/remote.ts';
+import { moveRefs } from '../../../../src/source/git/refs/move.ts';
+import { refTips } from '../../../../src/source/git/refs/tips.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { repositoryAt } from '../../../support/git.ts';
 import { remoteOptions } from '../../../support/origin.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { unreachable } from '../../../../src/source/git/origin/origin-errors.ts';
+import { unreachable } from '../../../../src/source/git/origin/errors.ts';
 import { commands } from '../../../../src/source/git/process/commands.ts';
 import { GitFailure } from '../../../../src/source/git/process/run.ts';
 

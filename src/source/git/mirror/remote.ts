@@ -2,23 +2,29 @@ import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import type { Publisher, Reader, Source } from '../../source.ts';
+import {
+  createOrigin,
+  type Origin,
+  observed,
+  type TransferLimits,
+  type TransferObserver,
+} from '../origin/origin.ts';
 import { refName, trackingRef } from '../process/commands.ts';
 import type { GitContext } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
-import { moveRefs } from '../record/refs.ts';
-import { followedBranch } from '../repository/followed.ts';
+import { followedBranch } from '../refs/followed.ts';
+import { moveRefs } from '../refs/move.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type CommitWriter, openCommitWriter } from '../write/commit-writer.ts';
 import { createPushPublisher } from '../write/push-publisher.ts';
 import { removeFailedWriter } from './leftovers.ts';
 import { createMaintenance } from './maintenance.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
-import { mirrorReader } from './mirror-reader.ts';
-import { createMirrorState } from './mirror-state.ts';
-import { createOrigin, type Origin, observed, type TransferLimits, type TransferObserver } from './origin.ts';
-import { createOriginRecord } from './origin-record.ts';
+import { mirrorReader } from './reader.ts';
+import { createOriginRecord } from './record.ts';
+import { createMirrorState } from './state.ts';
 
 /** How to follow a branch of a remote repository. */
 export interface RemoteOptions extends MirrorOptions {

@@ -2,7 +2,7 @@ import { commands, refName } from '../process/commands.ts';
 import { nullIdLike } from '../process/object-ids.ts';
 import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
-import { syncRef } from '../repository/sync-ref.ts';
+import { syncRef } from './sync.ts';
 
 /** The ref of the record (docs/contract.md, 8.3). */
 export const RECORD_REF = 'refs/holdfast/ids';

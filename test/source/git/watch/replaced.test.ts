@@ -2,8 +2,8 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { followReplaced } from '../../../../src/source/git/repository/replaced.ts';
-import { watchRepository } from '../../../../src/source/git/repository/watch.ts';
+import { followReplaced } from '../../../../src/source/git/watch/replaced.ts';
+import { watchRepository } from '../../../../src/source/git/watch/watch.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { newRepository, openSource, publishOne } from '../support.ts';
 

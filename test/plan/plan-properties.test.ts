@@ -14,7 +14,7 @@ import { fewOptionalFields } from '../support/optional-fields.ts';
 const RUNS = { numRuns: 2000 };
 const histories = fc.array(anyCommit, { minLength: 1, maxLength: 12 });
 
-/** What a manager keeps from pass to pass (src/reconcile/pass/advance.ts), without store and git. */
+/** What a manager keeps from pass to pass (src/reconcile/pass), without store and git. */
 class Fleet {
   readonly desired = new DesiredState();
   readonly applied = new AppliedState();

@@ -7,13 +7,14 @@ import type { Seeding } from '../../ids/seeding/seed.ts';
 import { createSeeder, type Seeder } from '../../ids/seeding/seeder.ts';
 import type { Head, Reader } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
-import { type Advance, advanceStore } from './advance.ts';
+import { type Advance, applyPlan } from './apply-plan.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { refuseMissing } from './guard.ts';
 import { readStateAndHead } from './latest-head.ts';
 import { type Memory, storedFiles } from './memory.ts';
+import { planHead } from './plan-head.ts';
 import { createRecall } from './recall.ts';
-import { createSnapshot, type Reading } from './snapshot.ts';
+import { createSnapshot, type Reading, type Snapshot } from './snapshot.ts';
 
 /** What a pass did, for log, metrics and status. */
 export interface PassReport extends Advance {
@@ -93,12 +94,6 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     return { head: read.head, memory: await recall.refresh(read.state, read.head) };
   };
 
-  const advance = async ({ head: { revision }, memory }: Start): Promise<Advance> => {
-    const touched = await snapshot.advance(revision, () => storedFiles(memory, rules));
-    for (const key of touched) memory.pending.add(key);
-    return advanceStore({ ...dependencies, desired, memory, rules }, revision);
-  };
-
   const afterFailure = async (kind: ErrorKind, start: Start): Promise<void> => {
     // A refusal or a lost claim changed nothing in the store. After any other error it is not known what the store took.
     if (kind !== 'refused' && kind !== 'conflict') recall.forget();
@@ -109,7 +104,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     faults.pass('pass-begins');
     const start = await begin();
     try {
-      const advanced = await advance(start);
+      const advanced = await advance(start, snapshot, rules, dependencies);
       const changedElsewhere = recall.takeChangedElsewhere();
       return { head: start.head, ...seeder.takeSeeding(), changedElsewhere, ...advanced };
     } catch (error) {
@@ -131,6 +126,19 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     addFirstCommit: seeder.addFirstCommit,
     run: () => retryLostClaims(runOnce),
   };
+}
+
+/** Reads the head, plans it and applies the plan. `rules`: see `ApplyBatch`. */
+async function advance(
+  { head: { revision }, memory }: Start,
+  snapshot: Snapshot,
+  rules: string,
+  dependencies: PassDependencies,
+): Promise<Advance> {
+  const touched = await snapshot.advance(revision, () => storedFiles(memory, rules));
+  for (const key of touched) memory.pending.add(key);
+  const plan = await planHead({ revision, desired: snapshot.state, rules }, memory, dependencies);
+  return applyPlan(plan, { ...dependencies, memory });
 }
 
 async function markAttempted(store: PassStore, { head, memory }: Start, at: number): Promise<void> {

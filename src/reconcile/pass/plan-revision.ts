@@ -1,0 +1,73 @@
+import type { Problem } from '../../desired/problem.ts';
+import type { DesiredState } from '../../desired/state.ts';
+import { planning } from '../../plan/plan.ts';
+import type { FileOrigin, Step } from '../../plan/step.ts';
+import { type Kind, keyOf, parseKey } from '../../protocol/name.ts';
+import type { ApplyBatch } from '../../store/store.ts';
+import type { Memory } from './memory.ts';
+
+/** What it takes to bring a store to a revision: plain data, which changes nothing until it is applied. */
+export interface RevisionPlan {
+  /** Null for a branch without a commit, to which no store is brought. */
+  revision: string | null;
+  /** The revision that the store is at; null before the first one. */
+  base: string | null;
+  steps: readonly Step[];
+  /** Objects whose content stays the same, but whose file has another path or other bytes. */
+  origins: ApplyBatch['origins'];
+  /** See `ApplyBatch`. */
+  rules: string;
+  /** See `Plan`. */
+  problems: ReadonlyMap<string, Problem[]>;
+}
+
+/** A revision that was read. */
+export interface ReadRevision extends Pick<RevisionPlan, 'revision' | 'rules'> {
+  desired: DesiredState;
+}
+
+/**
+ * Plans how to bring the store, as the memory has it, to a revision. Works in pieces, and changes nothing; neither the
+ * desired state nor the memory may change until it is done.
+ */
+export function* planningRevision(
+  { revision, desired, rules }: ReadRevision,
+  memory: Memory,
+): Generator<undefined, RevisionPlan, undefined> {
+  const { steps, problems } = yield* planning(memory.pending, desired, memory.applied);
+  const origins = yield* changedOrigins(memory, desired, steps);
+  return { revision, base: memory.store.applied?.revision ?? null, steps, origins, rules, problems };
+}
+
+/** Whether the store has all of a plan already. */
+export function isApplied({ revision, base, steps, origins, rules }: RevisionPlan, memory: Memory): boolean {
+  return base === revision && memory.store.rules === rules && steps.length + origins.length === 0;
+}
+
+/** Finds pending objects whose content stays the same, but whose file has another path or other bytes. */
+function* changedOrigins(
+  memory: Memory,
+  desired: DesiredState,
+  steps: readonly Step[],
+): Generator<undefined, ApplyBatch['origins'], undefined> {
+  const changing = new Set(steps.map(({ kind, name }) => keyOf(kind, name)));
+  const changed: ApplyBatch['origins'][number][] = [];
+  for (const key of memory.pending) {
+    const { kind, name } = parseKey(key);
+    const origin = changing.has(key) ? null : originOf(desired, kind, name);
+    if (origin !== null && memory.applied.has(kind, name) && !isSameOrigin(memory.origins.get(key), origin))
+      changed.push({ kind, name, origin });
+    yield;
+  }
+  return changed;
+}
+
+/** Returns the file of an object; null if the object is not valid. */
+function originOf(desired: DesiredState, kind: Kind, name: string): FileOrigin | null {
+  const file = desired.object(kind, name);
+  return file?.content === undefined ? null : { path: file.path, blob: file.blob };
+}
+
+function isSameOrigin(a: FileOrigin | undefined, b: FileOrigin): boolean {
+  return a?.path === b.path && a.blob === b.blob;
+}

@@ -1,3 +1,4 @@
+import type { Rollbacks } from '../change/rollback.ts';
 import type { Writer } from '../change/write.ts';
 import type { Devices } from '../fleet/devices.ts';
 import type { IdStore } from '../ids/id-store.ts';
@@ -33,6 +34,7 @@ export interface Api {
     Pick<IdStore, 'counters'> &
     Pick<PassStore, 'appliedObjects'>;
   writer: Writer;
+  rollbacks: Rollbacks;
   reconciler: Reconciler;
   recorder: Pick<Recorder, 'status'>;
   info: InfoCache;

@@ -35,6 +35,7 @@ import { operationRoutes } from './routes/operations.ts';
 import { pruneRoutes } from './routes/prune.ts';
 import { reconcileRoutes } from './routes/reconcile.ts';
 import { reportRoutes } from './routes/reports.ts';
+import { rollbackRoutes } from './routes/rollback.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
 
@@ -128,6 +129,7 @@ const ROUTES = [
   changesRoutes,
   infoRoutes,
   pruneRoutes,
+  rollbackRoutes,
   operationRoutes,
   reportRoutes,
   statusRoutes,

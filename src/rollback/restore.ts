@@ -101,7 +101,8 @@ async function thenOf({ kind, name }: ObjectKey, work: Work): Promise<Then | nul
   const object = state.object(kind, name);
   if (object === undefined) {
     if (present.desired.object(kind, name) !== undefined) return null;
-    throw new HoldfastError('absent', `${key} exists neither in ${request.to.slice(0, 12)} nor now`);
+    const message = `${key} exists neither in ${request.to.slice(0, 12)} nor now`;
+    throw new HoldfastError('absent', message, { [`${kind}_exists`]: false });
   }
   if (object.content !== undefined) return { ...object, content: object.content };
   const { problems = [], newestValid = await newestValidOf(key, work) } = rollback.refused ?? {};

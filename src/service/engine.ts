@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Writer } from '../change/write.ts';
+import { createRollbacks, type Rollbacks } from '../change/rollback.ts';
+import type { Writer, WriterDependencies } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
 import type { Faults } from '../faults.ts';
 import { createInfoCache, type InfoCache } from '../http/info/cache.ts';
@@ -43,6 +44,7 @@ export interface Engine {
   reconciler: Reconciler;
   recorder: Recorder;
   writer: Writer;
+  rollbacks: Rollbacks;
   info: InfoCache;
   /** Milliseconds that a write, or a request to reconcile, waits for its pass. */
   waitLimit: number;
@@ -75,7 +77,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   });
   // In milliseconds; twice the limit, for a fetch and a push.
   const waitLimit = 2 * config.GIT_TIMEOUT * 1000;
-  const writer = createWriter({
+  const writing: WriterDependencies = {
     reconciler,
     reader,
     publisher,
@@ -86,8 +88,10 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     now,
     faults,
     waitLimit,
-  });
-  return { reconciler, recorder, writer, info, waitLimit };
+  };
+  const writer = createWriter(writing);
+  const rollbacks = createRollbacks(writer, writing);
+  return { reconciler, recorder, writer, rollbacks, info, waitLimit };
 }
 
 function recordListener(

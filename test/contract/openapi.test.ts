@@ -376,6 +376,7 @@ describe('the document at /openapi.json', () => {
       'DeviceGroupFieldsInput',
       'HealthcheckInput',
       'LoggingInput',
+      'RollbackRequestInput',
       'UlimitPairInput',
       'UlimitsInput',
     ]);

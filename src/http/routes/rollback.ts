@@ -1,0 +1,140 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import type { RollbackPreview, RollbackRequest } from '../../change/rollback.ts';
+import { check } from '../../desired/explain.ts';
+import { HoldfastError } from '../../errors.ts';
+import { NAME_PATTERN, Name, parseKey } from '../../protocol/name.ts';
+import { Preview } from '../../protocol/plan.ts';
+import { isMapValue } from '../../protocol/values.ts';
+import type { StoredObject } from '../../store/store.ts';
+import type { Api } from '../api.ts';
+import { documented } from '../openapi/documented.ts';
+import { json, writeErrors } from '../openapi/replies.ts';
+import { badFields, readJson } from '../request/fields.ts';
+import { isDryRun, reasonAndBase, WriteOptions } from '../request/write-options.ts';
+import { sendAtRevision } from '../revision.ts';
+
+const ObjectName = z
+  .string()
+  .refine((text) => /^(app|device_group)\//.test(text) && NAME_PATTERN.test(parseKey(text).name), {
+    error: 'must be app/NAME or device_group/NAME',
+  });
+const Revision = z.string().min(1).describe('A full or short id of a commit, a branch or a tag.');
+
+const RollbackBody = z
+  .strictObject({
+    to: Revision.optional(),
+    objects: z.array(ObjectName).min(1).max(1000).optional(),
+    group: Name.optional(),
+    with_apps: z.boolean().optional().describe('With group: also the apps that it listed then.'),
+    all: z.literal(true).optional(),
+    undo: Revision.optional(),
+    with_dependencies: z.boolean().optional().describe('Also bring back the apps that groups need.'),
+    allow_delete: z.boolean().optional().describe('Delete objects that did not exist then.'),
+    reason: z
+      .string()
+      .trim()
+      .min(1)
+      .max(2000)
+      .optional()
+      .describe('Why, for the body of the commit message.'),
+  })
+  .meta({ id: 'RollbackRequest' });
+type RollbackBody = z.infer<typeof RollbackBody>;
+
+const RollbackResult = z
+  .object({
+    revision: z.string().nullable().describe('The commit; null if nothing differs.'),
+    ids: z.record(z.string(), z.int()),
+  })
+  .meta({ id: 'RollbackResult' });
+
+const Blame = z
+  .object({ object: z.string(), field: z.string().nullable(), by: z.string(), actor: z.string() })
+  .meta({ id: 'Blame' });
+const Need = z.object({ object: z.string(), why: z.string() }).meta({ id: 'Need' });
+const RollbackPreviewRecord = Preview.extend({
+  also_lost: z.array(Blame).describe('Later changes that a restore takes back, too.'),
+  needs: z.array(Need).describe('What stands in the way; the rollback itself is then 409.'),
+}).meta({ id: 'RollbackPreview' });
+const Absent = z
+  .object({
+    app_exists: z.literal(false).optional(),
+    device_group_exists: z.literal(false).optional(),
+    access_allowed: z.literal(false).optional(),
+  })
+  .meta({ id: 'RollbackRefused' });
+
+const docs = documented({
+  operationId: 'rollback',
+  summary: 'Bring objects back as they were at a revision, or take back a commit',
+  tag: 'manager',
+  querystring: WriteOptions,
+  body: RollbackBody,
+  reply: [202, json('The commit, and the ids of the objects.', RollbackResult)],
+  errors: {
+    ...writeErrors('app'),
+    200: json('With dry_run=true: what would change.', RollbackPreviewRecord),
+    403: json('An object exists neither then nor now, or the request is not permitted.', Absent),
+  },
+});
+
+/** Going back (docs/history.md): a commit like any other, so it sticks. */
+export function rollbackRoutes(app: FastifyInstance, api: Api): void {
+  app.post('/api/v2/rollback', docs, async (request, reply) => {
+    const body = readBody(request);
+    const { base, reason = body.reason } = reasonAndBase(request);
+    if (reason === undefined) throw new HoldfastError('invalid', 'why?', { missing_parameters: ['reason'] });
+    const { user, id } = request;
+    const context = {
+      user: user.name,
+      email: user.email,
+      requestId: id,
+      ifMatch: null,
+      reason,
+      ...(base === undefined ? {} : { base }),
+    };
+    const wanted = requestOf(body);
+    if (isDryRun(request))
+      return reply.code(200).send(previewRecord(await api.rollbacks.preview(wanted, context)));
+    const { revision, objects } = await api.rollbacks.commit(wanted, context);
+    const ids = [...objects].flatMap(([key, { value }]) => (value === null ? [] : [[key, idOf(value)]]));
+    const applied = revision ?? api.reconciler.status().applied?.revision ?? null;
+    return sendAtRevision(reply, 202, applied, { revision, ids: Object.fromEntries(ids) });
+  });
+}
+
+function readBody(request: FastifyRequest): RollbackBody {
+  const value = readJson(request);
+  if (!isMapValue(value)) throw new HoldfastError('invalid', 'the body must be a JSON object');
+  const parsed = check(RollbackBody, value);
+  if (!parsed.success) throw badFields(parsed.error.issues, Object.keys(RollbackBody.shape));
+  const { to, undo, objects, group, all } = parsed.data;
+  const selections = [objects, group, all].filter((given) => given !== undefined).length;
+  if (to === undefined && undo === undefined)
+    throw new HoldfastError('invalid', 'fields are missing', { missing_parameters: ['to'] });
+  const why = 'takes either "to" with one of "objects", "group" and "all", or "undo" alone';
+  const isRight = to === undefined ? selections === 0 : undo === undefined && selections === 1;
+  if (!isRight) throw badFields([], [], [[to === undefined ? 'undo' : 'to', why]]);
+  return parsed.data;
+}
+
+function requestOf(body: RollbackBody): RollbackRequest {
+  const options = {
+    withDependencies: body.with_dependencies === true,
+    allowDelete: body.allow_delete === true,
+  };
+  if (body.undo !== undefined) return { ...options, undo: body.undo };
+  const { to = '', objects, group, with_apps = false } = body;
+  if (objects !== undefined) return { ...options, to, selection: { objects: objects.map(parseKey) } };
+  if (group !== undefined) return { ...options, to, selection: { group, withApps: with_apps } };
+  return { ...options, to, selection: { all: true } };
+}
+
+function previewRecord({ alsoLost, ...preview }: RollbackPreview): object {
+  return { ...preview, also_lost: alsoLost };
+}
+
+function idOf(object: StoredObject): number {
+  return 'appId' in object ? object.appId : object.deviceGroupId;
+}

@@ -1,12 +1,13 @@
 import { forEachConcurrently } from '../async/concurrency.ts';
 import { Pace } from '../async/pace.ts';
 import type { DesiredState } from '../desired/state.ts';
-import { decodeText, MAX_FILE_BYTES } from '../desired/yaml/document.ts';
+import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import type { PassRunner } from '../reconcile/pass/pass.ts';
 import type { Head } from '../source/source.ts';
 import { type BoundBase, baseError, boundBase } from './base.ts';
 import { type Draft, drafting } from './draft.ts';
+import { editableText } from './object-file.ts';
 import { ifMatchError } from './preconditions.ts';
 import { filesOf, type WriteView } from './view.ts';
 import { keysOf, type WriteRequest, type WriterDependencies } from './write.ts';
@@ -83,18 +84,6 @@ async function gather(request: WriteRequest, dependencies: WriterDependencies): 
   const refusal =
     (await ifMatchError(request, store).catch((error: unknown) => error)) ?? baseError(base, keysOf(set));
   return { ...request, texts, refusal, base };
-}
-
-/**
- * Returns the text to edit. A file that is not UTF-8 is decoded as Windows-1252, as old editors write it, so that an
- * edit can keep its comments, if nothing else. A file with NUL characters, which would be refused again, counts as
- * empty.
- */
-function editableText(bytes: Uint8Array): string {
-  const decoded = decodeText(bytes);
-  if (decoded.ok) return decoded.value;
-  const text = new TextDecoder('windows-1252').decode(bytes);
-  return text.includes('\0') ? '' : text;
 }
 
 async function draftOne(

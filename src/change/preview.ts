@@ -1,9 +1,10 @@
 import { posix } from 'node:path';
+import { forEachYielding } from '../async/pace.ts';
 import { HoldfastError } from '../errors.ts';
 import { effectsOf } from '../plan/effect.ts';
 import { fileDiff } from '../plan/hunks.ts';
 import { effectRecord, stepRecord } from '../plan/records.ts';
-import type { Preview } from '../protocol/plan.ts';
+import type { FileDiff, Preview } from '../protocol/plan.ts';
 import type { Draft } from './draft.ts';
 import { draftOn } from './draft-batch.ts';
 import { requestRefusal, settle } from './settle.ts';
@@ -24,20 +25,25 @@ export async function previewOf(request: WriteRequest, dependencies: WriterDepen
   throw new HoldfastError('conflict', 'the branch keeps moving; try again');
 }
 
-function describe(
+async function describe(
   base: string | null,
   draft: Draft | null,
   { reconciler, folder }: WriterDependencies,
-): Preview {
+): Promise<Preview> {
   if (draft === null) return { base, subject: null, files: [], steps: [], effects: [], problems: [] };
   const { subject, files, steps, problems } = draft;
   const applied = reconciler.passes.memory()?.applied;
+  const effects = applied === undefined ? [] : effectsOf(steps, applied).map(effectRecord);
+  const diffs: FileDiff[] = [];
+  await forEachYielding(files, ({ path, before, after }) =>
+    diffs.push(fileDiff(posix.join(folder, path), before, after)),
+  );
   return {
     base,
     subject,
-    files: files.map(({ path, before, after }) => fileDiff(posix.join(folder, path), before, after)),
+    files: diffs,
     steps: steps.map(stepRecord),
-    effects: applied === undefined ? [] : effectsOf(steps, applied).map(effectRecord),
+    effects,
     problems,
   };
 }

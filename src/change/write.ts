@@ -107,6 +107,17 @@ export interface SetResult {
   objects: ReadonlyMap<string, AtRevision<StoredObject | null>>;
 }
 
+/** The file of an object at the head of the branch. */
+export interface ObjectFile {
+  /** Inside the repository. */
+  path: string;
+  /** Id of its bytes. */
+  blob: string;
+  text: string;
+  /** Full commit id of the head. */
+  revision: string;
+}
+
 /** Changes the configuration by commits. */
 export interface Writer {
   /**
@@ -133,6 +144,8 @@ export interface Writer {
    * makes exactly these files, or is refused. Rejects as `commit` does.
    */
   preview(set: ChangeSet, context: WriteContext): Promise<Preview>;
+  /** Resolves to the file of an object, valid or not; null if there is none. Rejects as `conflict` or `unavailable`. */
+  file(object: ObjectKey): Promise<ObjectFile | null>;
   /** Rejects as `commit` does if there is no revision `base`, or one of these objects has changed since. */
   requireUnchanged(base: string, objects: readonly ObjectKey[]): Promise<void>;
   /** Waits for writes that have begun; rejects writes that are still waiting, and all later ones. */

@@ -4,6 +4,7 @@ import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
 import { keyOf } from '../protocol/name.ts';
 import { baseError, boundBase } from './base.ts';
 import { carryOut } from './carry-out.ts';
+import { objectFile } from './object-file.ts';
 import { previewOf } from './preview.ts';
 import { ownError } from './refusals.ts';
 import { isAppDelete } from './view.ts';
@@ -79,6 +80,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
     commit,
     write: (write, context) => commitOne(commit, write, context),
     preview: (set, context) => limited(() => previewOf({ set, context }, dependencies)),
+    file: (object) => objectFile(object, dependencies),
     requireUnchanged: async (base, objects) => {
       const keys = objects.map(({ kind, name }) => keyOf(kind, name));
       const error = baseError(await boundBase(base, dependencies), keys);

@@ -29,6 +29,7 @@ import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { changesRoutes } from './routes/changes.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
+import { fileRoutes } from './routes/files.ts';
 import { infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
@@ -127,6 +128,7 @@ const ROUTES = [
   appActionRoutes,
   deviceGroupRoutes,
   changesRoutes,
+  fileRoutes,
   infoRoutes,
   pruneRoutes,
   rollbackRoutes,

@@ -374,6 +374,7 @@ describe('the document at /openapi.json', () => {
       'ContainersPerInput',
       'DeviceGroupChangeInput',
       'DeviceGroupFieldsInput',
+      'FileTextInput',
       'HealthcheckInput',
       'LoggingInput',
       'RollbackRequestInput',

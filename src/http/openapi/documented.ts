@@ -39,6 +39,8 @@ export interface RouteDocs {
   isForDevices?: true;
   /** The object whose name is in the path. */
   object?: RouteObject;
+  /** The parameters of the path, if there is no `object`. */
+  params?: z.ZodType;
   querystring?: z.ZodType;
   body?: z.ZodType;
 }

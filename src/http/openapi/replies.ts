@@ -152,5 +152,24 @@ export const changesErrors = {
   409: json('The state of the repository does not allow the changes until someone resolves it.', Conflict),
 };
 
+const AnyExistence = z.union([AppExists, GroupExists, Denied]).meta({ id: 'FileRefusal' });
+
+/** The error replies of a read of a file. */
+export const fileErrors = {
+  ...commonErrors,
+  ...parameterErrors,
+  403: json('The object has no file, or the request is not permitted.', AnyExistence),
+  409: json('The file cannot be read.', Conflict),
+};
+
+/** The error replies of a write of a file. */
+export const fileWriteErrors = {
+  ...fileErrors,
+  ...conditionErrors,
+  ...bodyErrors,
+  409: json('The text is invalid, or the state of the repository does not allow the write.', Conflict),
+  428: json('If-Match and If-None-Match are missing.', Fault),
+};
+
 /** The reply to a delete. */
 export const Empty = z.object({}).meta({ id: 'Empty' });

@@ -3,7 +3,7 @@ import { HoldfastError } from '../../errors.ts';
 import type { Api } from '../api.ts';
 
 /** Routes that need an applied revision. `/info` is not one of them: its reply to this case must not be JSON. */
-const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune|changes)(?!.*\/info$)/;
+const NEEDS_REVISION = /^\/api\/v2\/(apps|device_groups|prune|changes|files)(?!.*\/info$)/;
 
 /** All other methods write. A write can repair a refused revision; the writer reports why one is impossible. */
 const READ_METHODS = new Set(['GET', 'HEAD']);

@@ -1,0 +1,106 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { absentError, ownError } from '../../change/refusals.ts';
+import { type ObjectFile, setOf, type Write } from '../../change/write.ts';
+import { check } from '../../desired/explain.ts';
+import { HoldfastError } from '../../errors.ts';
+import { KINDS, Name, type ObjectKey } from '../../protocol/name.ts';
+import type { Api } from '../api.ts';
+import { ifMatchIn } from '../conditions.ts';
+import { sendPreview } from '../dry-run.ts';
+import { documented } from '../openapi/documented.ts';
+import { fileErrors, fileWriteErrors, json } from '../openapi/replies.ts';
+import { writeContext } from '../request/context.ts';
+import { badFields, readFields } from '../request/fields.ts';
+import { isDryRun, WriteOptions } from '../request/write-options.ts';
+import { sendAtRevision } from '../revision.ts';
+
+const FILE_PATH = '/api/v2/files/:kind/:name';
+
+const FileRecord = z
+  .object({
+    path: z.string().describe('Inside the repository.'),
+    blob: z.string().describe('The id of its bytes, which is also the ETag.'),
+    text: z.string(),
+    revision: z.string().describe('The commit at which it was read.'),
+  })
+  .meta({ id: 'ObjectFile' });
+
+const Params = z.object({ kind: z.enum(KINDS, { error: `must be one of ${KINDS.join(', ')}` }), name: Name });
+const FileText = z.strictObject({ text: z.string() }).meta({ id: 'FileText' });
+
+const readDocs = documented({
+  operationId: 'getFile',
+  summary: 'Read the file of an object, valid or not',
+  tag: 'changes',
+  params: Params,
+  reply: [200, json('The file.', FileRecord)],
+  errors: fileErrors,
+});
+const writeDocs = documented({
+  operationId: 'putFile',
+  summary: 'Write the file of an object',
+  tag: 'changes',
+  params: Params,
+  querystring: WriteOptions,
+  body: FileText,
+  reply: [202, json('The file after the commit.', FileRecord)],
+  errors: fileWriteErrors,
+});
+
+/** The files of objects as text (docs/contract.md, 4.7). */
+export function fileRoutes(app: FastifyInstance, api: Api): void {
+  app.get(FILE_PATH, readDocs, async (request, reply) => {
+    const key = keyIn(request);
+    return sendFile(reply, 200, key, await api.writer.file(key));
+  });
+
+  app.put(FILE_PATH, writeDocs, async (request, reply) => {
+    const key = keyIn(request);
+    const present = await api.writer.file(key);
+    if (present === null && request.headers['if-match'] !== undefined) throw absentError(key.kind, key.name);
+    const { text } = readFields(request, { schema: FileText, ignored: [], required: ['text'] });
+    const expected = expectedBlob(request, present);
+    const write: Write = { ...key, op: 'put', text: text as string, expected };
+    // The tag is that of the file, which the write itself compares.
+    const context = { ...writeContext(request, 'change'), ifMatch: null };
+    try {
+      if (isDryRun(request)) return sendPreview(reply, await api.writer.preview(setOf(write), context));
+      await api.writer.write(write, context);
+    } catch (error) {
+      throw ownError(error);
+    }
+    return sendFile(reply, 202, key, await api.writer.file(key));
+  });
+}
+
+function sendFile(
+  reply: FastifyReply,
+  status: number,
+  { kind, name }: ObjectKey,
+  file: ObjectFile | null,
+): FastifyReply {
+  if (file === null) throw absentError(kind, name);
+  return sendAtRevision(reply.header('etag', `"${file.blob}"`), status, file.revision, file);
+}
+
+function keyIn({ params }: FastifyRequest): ObjectKey {
+  const parsed = check(Params, params);
+  if (!parsed.success) throw badFields(parsed.error.issues, []);
+  return parsed.data;
+}
+
+/** Returns the blob that the file must have by the conditions of a request; null if there must be no file. */
+function expectedBlob(request: FastifyRequest, present: ObjectFile | null): string | null {
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers;
+  if (ifMatch === undefined && ifNoneMatch?.trim() !== '*') {
+    const message = 'send If-Match with the ETag of the file, or If-None-Match: * for a new one';
+    throw new HoldfastError('invalid', message, { status: 428 });
+  }
+  if (ifMatch === undefined) return null;
+  const tags = ifMatchIn(request);
+  const tag = present === null ? null : `"${present.blob}"`;
+  if (tag === null || (tags !== null && !tags.includes(tag)))
+    throw new HoldfastError('moved-on', `If-Match does not match: the ETag is ${tag} now`);
+  return present?.blob ?? null;
+}

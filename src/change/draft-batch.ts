@@ -93,11 +93,11 @@ async function draftOne(
   { reconciler, defaults, strict, now }: WriterDependencies,
 ): Promise<DraftOutcome> {
   if ('error' in gathered) return gathered;
-  const { set, context, texts, base } = gathered;
+  const { set, context, texts, base, warns = false } = gathered;
   let { refusal } = gathered;
   try {
     const view = { desired, ...appliedSide(reconciler.passes), defaults, texts };
-    const draft = await pace.pieces(drafting(set, context, view, { strict, at: now() }));
+    const draft = await pace.pieces(drafting(set, context, view, { strict, at: now(), warns }));
     refusal ??= baseError(base, draft?.touched ?? []);
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {

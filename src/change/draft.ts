@@ -1,6 +1,7 @@
 import { compareProblems, type Problem } from '../desired/problem.ts';
 import type { FileChange } from '../desired/state.ts';
 import { type Plan, planning } from '../plan/plan.ts';
+import { portConflictsAt } from '../plan/port-conflicts.ts';
 import type { Step } from '../plan/step.ts';
 import { parseKey } from '../protocol/name.ts';
 import { ALLOW_EMPTY } from '../reconcile/pass/guard.ts';
@@ -23,7 +24,7 @@ export interface Draft {
   steps: readonly Step[];
   /** Keys of the objects that may differ. */
   touched: ReadonlySet<string>;
-  /** Problems of other objects, which do not block this commit. */
+  /** Problems of other objects, which do not block this commit, and warnings if they are asked for. */
   problems: Problem[];
 }
 
@@ -33,6 +34,8 @@ export interface DraftRules {
   strict: boolean;
   /** Time of the commit, in Unix milliseconds. */
   at: number;
+  /** Whether to look for what people should be warned of, too. */
+  warns?: boolean;
 }
 
 /**
@@ -65,6 +68,7 @@ export function* drafting(
       ? yield* fleetErrors(view, touched)
       : [...plan.problems.values()].flat().sort(compareProblems);
     if (rules.strict) refuseRemaining(set, problemsBefore, problems);
+    if (rules.warns) problems.push(...(yield* portWarnings(plan, view)));
     const trailers = view.desired.isEmpty ? [ALLOW_EMPTY] : [];
     const { steps } = plan;
     const { subject, text: message } = yield* commitMessage(set, context, steps, trailers);
@@ -105,6 +109,19 @@ function refuseRemaining(
 ): void {
   const isRepair = changes.every(({ op }) => REPAIRS.has(op)) && after.length < before.length;
   if (after.length > 0 && !isRepair) throw blockedError(after);
+}
+
+/** Returns the ports that apps of one group take twice, in the groups that were planned. */
+function* portWarnings(
+  { problems }: Plan,
+  { desired }: WriteView,
+): Generator<undefined, Problem[], undefined> {
+  const warnings: Problem[] = [];
+  for (const key of problems.keys()) {
+    warnings.push(...portConflictsAt(key, desired));
+    yield;
+  }
+  return warnings;
 }
 
 /** Returns every problem for which STRICT refuses this state. `touched` has the keys of the edited objects. */

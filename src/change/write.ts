@@ -86,6 +86,8 @@ export interface WriteContext {
 export interface WriteRequest {
   set: ChangeSet;
   context: WriteContext;
+  /** Whether to look for what people should be warned of, too. */
+  warns?: boolean;
 }
 
 /** The stored form of a write's object. */

@@ -79,7 +79,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
   return {
     commit,
     write: (write, context) => commitOne(commit, write, context),
-    preview: (set, context) => limited(() => previewOf({ set, context }, dependencies)),
+    preview: (set, context) => limited(() => previewOf({ set, context, warns: true }, dependencies)),
     file: (object) => objectFile(object, dependencies),
     requireUnchanged: async (base, objects) => {
       const keys = objects.map(({ kind, name }) => keyOf(kind, name));

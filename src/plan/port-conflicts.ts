@@ -18,11 +18,14 @@ interface Claim extends PortClaim {
  * devices alone: of such an app, only the port of the first container counts.
  */
 export function portConflicts(desired: DesiredState): Problem[] {
-  return [...desired.keys()].flatMap((key) => {
-    const { kind, name } = parseKey(key);
-    const group = kind === 'device_group' ? desired.group(name) : undefined;
-    return group?.content === undefined ? [] : conflictsOf(group, group.content, desired);
-  });
+  return [...desired.keys()].flatMap((key) => portConflictsAt(key, desired));
+}
+
+/** `portConflicts` of the object with this key; none for an app. */
+export function portConflictsAt(key: string, desired: DesiredState): Problem[] {
+  const { kind, name } = parseKey(key);
+  const group = kind === 'device_group' ? desired.group(name) : undefined;
+  return group?.content === undefined ? [] : conflictsOf(group, group.content, desired);
 }
 
 function conflictsOf(file: DesiredObject<DeviceGroup>, group: DeviceGroup, desired: DesiredState): Problem[] {

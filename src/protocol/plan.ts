@@ -73,7 +73,9 @@ export const Preview = z
     files: z.array(FileDiff),
     steps: z.array(StepRecord),
     effects: z.array(EffectRecord),
-    problems: z.array(ProblemRecord).describe('Problems of other objects that the write leaves.'),
+    problems: z
+      .array(ProblemRecord)
+      .describe('Problems of other objects that the write leaves, and warnings.'),
   })
   .meta({ id: 'Preview' });
 export type Preview = z.infer<typeof Preview>;

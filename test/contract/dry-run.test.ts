@@ -161,6 +161,18 @@ describe('a problem of the repository', () => {
   });
 });
 
+describe('a port that two apps of a group would take', () => {
+  it('is a warning in the preview, which does not block the write', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const change = { starting_ports: [80], running: true };
+    const shown = await manager.put('/api/v2/apps/cron/update?dry_run=true', change);
+    expect(shown.body.problems).toMatchObject([
+      { file: 'device-groups/edge.yaml', code: 'port-conflict', severity: 'warning' },
+    ]);
+    expect((await manager.put('/api/v2/apps/cron/update', change)).status).toBe(202);
+  });
+});
+
 describe('docs/contract.md, 10.4: Holdfast-Base', () => {
   const write = (base: string) => ({ headers: { 'holdfast-base': base } });
 

@@ -14,7 +14,7 @@ import { MAX_REASON } from './write-options.ts';
 const OPS = ['create', 'replace', 'change', 'delete'] as const;
 
 /** The member of one change; which fields there must be depends on `op` and `kind`. */
-export const Change = z
+const Change = z
   .strictObject({
     op: z.enum(OPS, { error: `must be one of ${OPS.join(', ')}` }),
     kind: z.enum(KINDS, { error: `must be one of ${KINDS.join(', ')}` }),

@@ -21,7 +21,7 @@ export const WriteOptions = z.object({
 });
 
 /** The header with the revision that the client has seen. */
-export const BASE_HEADER = 'holdfast-base';
+const BASE_HEADER = 'holdfast-base';
 
 /** Whether a write is only to be previewed. */
 export function isDryRun(request: FastifyRequest): boolean {

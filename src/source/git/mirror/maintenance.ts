@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { commands } from '../process/commands.ts';
 import { createTransfers, type Transfers } from '../process/transfer.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -12,8 +12,6 @@ const TIME_LIMIT = 600_000;
 const LIMIT = { total: TIME_LIMIT, silence: TIME_LIMIT };
 /** Milliseconds between two searches for unreachable objects, each of which walks the whole history. */
 const DAY = 24 * 60 * 60_000;
-/** Size of the index of a pack without objects, in bytes. */
-const EMPTY_INDEX = 1072;
 
 /** Keeps the number of packs small, in the background. */
 export interface Maintenance {
@@ -32,26 +30,31 @@ export interface Maintenance {
 
 /**
  * Joins packs of the mirror in a geometric series, so that the cost of a run depends on what is new, not on what is there.
- * A run that would join all packs is also the time to drop what has been unreachable for a day: mostly versions of the
- * record of ids, each of which replaces the one before. `closeWriters` ends the processes that remember which objects
- * exist, as `fast-import` does.
+ * Once a day, a run also drops what has been unreachable for a day: mostly versions of the record of ids, each of which
+ * replaces the one before. `closeWriters` ends the processes that remember which objects exist, as `fast-import` does;
+ * `now` is Unix milliseconds.
  */
-export function createMaintenance(repository: Repository, closeWriters: () => Promise<void>): Maintenance {
+export function createMaintenance(
+  repository: Repository,
+  closeWriters: () => Promise<void>,
+  now: () => number = Date.now,
+): Maintenance {
   // `git repack` has a helper do the work, which would outlive it. Ended by SIGTERM, it removes its temporary packs.
   const group = createTransfers(repository.context, 'SIGTERM');
   const folder = `${repository.commonFolder}/objects/pack`;
   const dropper = createDropper({ command: commands.repackReached(), closeWriters }, folder, group, LIMIT);
   let running: Promise<void> | null = null;
+  let droppedAt = 0;
   let stopping = new AbortController();
 
   const clean = async (): Promise<void> => {
     const { signal } = stopping;
     const names = await readdir(folder).catch((): string[] => []);
     if (joinable(names).length < MANY_PACKS) return;
+    const isDropDue = Math.abs(now() - droppedAt) >= DAY;
     // A failed clean-up harms nothing, and the next one may work.
-    const hasSucceeded = await joinPacks({ group, dropper }, await shouldDrop(folder, names), signal).catch(
-      () => false,
-    );
+    const hasSucceeded = await joinPacks({ group, dropper }, isDropDue, signal).catch(() => false);
+    if (hasSucceeded && isDropDue) droppedAt = now();
     if (!hasSucceeded && dropper.isIdle()) await removeFailedJoin(folder, names);
   };
 
@@ -112,27 +115,4 @@ function joinable(names: readonly string[]): string[] {
     .filter((name) => name.endsWith('.pack'))
     .map((name) => name.slice(0, -'.pack'.length))
     .filter((name) => !all.has(`${name}.keep`) && !all.has(`${name}.mtimes`));
-}
-
-/** Whether it is time to drop unreachable objects. */
-async function shouldDrop(folder: string, names: readonly string[]): Promise<boolean> {
-  return (await wouldJoinAll(folder, joinable(names))) && !(await wasDoneToday(folder, names));
-}
-
-/** Whether a geometric join would take all packs: the largest has less than twice as many objects as all others. */
-async function wouldJoinAll(folder: string, packs: readonly string[]): Promise<boolean> {
-  const files = await Promise.all(packs.map((name) => stat(`${folder}/${name}.idx`).catch(() => null)));
-  const sizes = files.map((file) => Math.max(0, (file?.size ?? 0) - EMPTY_INDEX));
-  const largest = Math.max(...sizes);
-  return largest < 2 * (sizes.reduce((sum, size) => sum + size, 0) - largest);
-}
-
-/**
- * Whether the last search was less than a day ago: it left a cruft pack with its `.mtimes`. A time far in the future is
- * from before the clock was set back, and does not count.
- */
-async function wasDoneToday(folder: string, names: readonly string[]): Promise<boolean> {
-  const lists = names.filter((name) => name.endsWith('.mtimes'));
-  const found = await Promise.all(lists.map((name) => stat(`${folder}/${name}`).catch(() => null)));
-  return found.some((file) => file !== null && Math.abs(Date.now() - file.mtimeMs) < DAY);
 }

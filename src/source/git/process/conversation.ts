@@ -1,6 +1,6 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { GitCommand } from './commands.ts';
-import { type GitContext, GitFailure, hasPipes, MAX_OUTPUT, OutputTooLarge } from './run.ts';
+import { type GitContext, GitFailure, hasPipes, MAX_OUTPUT, OutputTooLarge, startGit } from './run.ts';
 
 /** Reads the answer of a process piece by piece. */
 export interface AnswerReader {
@@ -13,11 +13,6 @@ export interface AnswerReader {
   bytes(count: number): Promise<Buffer>;
 }
 
-/** The command of a long-lived process: git, or a `program` that starts git and is ended with all that it started. */
-export interface ConversationCommand extends GitCommand {
-  program?: string;
-}
-
 /**
  * A long-lived git process that answers requests in their order. Requests are sent without waiting for earlier answers.
  * The first request starts the process, and so does the first one after it has ended.
@@ -27,10 +22,10 @@ export interface ConversationCommand extends GitCommand {
  */
 export class Conversation {
   readonly #context: GitContext;
-  readonly #command: ConversationCommand;
+  readonly #command: GitCommand;
   #session: Session | null = null;
 
-  constructor(context: GitContext, command: ConversationCommand) {
+  constructor(context: GitContext, command: GitCommand) {
     this.#context = context;
     this.#command = command;
   }
@@ -40,11 +35,6 @@ export class Conversation {
     const session = this.#runningSession();
     if (session.failure !== null) throw session.failure;
     return session.ask(request, readAnswer);
-  }
-
-  /** Starts the process, unless it runs already, before there is a request. */
-  start(): void {
-    this.#runningSession();
   }
 
   /** Ends the process, with `farewell` as its last input. The next request starts a new one. */
@@ -83,7 +73,7 @@ export function wasKilledByOthers(error: unknown): boolean {
 class Session implements AnswerReader {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #context: GitContext;
-  readonly #command: ConversationCommand;
+  readonly #command: GitCommand;
   /** Output that has arrived. */
   readonly #chunks: Buffer[] = [];
   /** Bytes of the first chunk that were read already. Cutting them off would create a buffer for each answer. */
@@ -93,7 +83,6 @@ class Session implements AnswerReader {
   #unsent = '';
   #stderr = '';
   #failure: GitFailure | null = null;
-  #hasEnded = false;
   /** Called when output arrives, or none will any more. */
   #wake: (() => void) | null = null;
   /** Settles once all earlier requests have their answers. */
@@ -101,16 +90,11 @@ class Session implements AnswerReader {
   readonly #ended: Promise<void>;
   readonly #isStarted: boolean;
 
-  constructor(context: GitContext, command: ConversationCommand) {
+  constructor(context: GitContext, command: GitCommand) {
     this.#context = context;
     this.#command = command;
-    this.#child = spawn(command.program ?? 'git', [...command.args], {
-      cwd: context.folder,
-      env: { ...context.env },
-      stdio: 'pipe',
-      // The leader of a process group, which can be ended as a whole.
-      detached: command.program !== undefined,
-    });
+    const { child } = startGit(context, command);
+    this.#child = child;
     this.#ended = new Promise((resolve) => {
       this.#child.on('error', (error) => this.#end(null, String(error), resolve));
       this.#child.on('close', (code, signal) => {
@@ -162,7 +146,7 @@ class Session implements AnswerReader {
     this.#child.stdin.end(farewell);
     const timer = setTimeout(() => {
       this.#failure ??= new GitFailure(this.#command, null, 'closed');
-      this.#kill();
+      this.#child.kill('SIGKILL');
     }, CLOSE_LIMIT);
     // A process that left the group can hold the pipes open.
     const onExit = (): void => void setTimeout(() => this.#closePipes(), DRAIN_LIMIT).unref();
@@ -196,7 +180,6 @@ class Session implements AnswerReader {
 
   #end(code: number | null, reason: string, resolve: () => void): void {
     this.#failure ??= new GitFailure(this.#command, code, reason);
-    this.#hasEnded = true;
     this.#wakeUp();
     resolve();
   }
@@ -207,23 +190,7 @@ class Session implements AnswerReader {
     this.#chunks.length = 0;
     this.#start = 0;
     this.#size = 0;
-    this.#kill();
-  }
-
-  /** Sends a signal to git or, if another program starts git, to the whole process group. */
-  #kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): void {
-    const { pid } = this.#child;
-    if (this.#command.program === undefined || pid === undefined) {
-      this.#child.kill(signal);
-      return;
-    }
-    // Once it has ended, its id can belong to another process.
-    if (this.#hasEnded) return;
-    try {
-      process.kill(-pid, signal);
-    } catch {
-      // It has just ended.
-    }
+    this.#child.kill('SIGKILL');
   }
 
   #closePipes(): void {
@@ -242,8 +209,7 @@ class Session implements AnswerReader {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#failure ??= new GitFailure(this.#command, null, `silent for ${this.#context.timeLimit} ms`);
-        // A git that another program started has locks to remove; `close` kills what is left of it.
-        this.#kill(this.#command.program === undefined ? 'SIGKILL' : 'SIGTERM');
+        this.#child.kill('SIGKILL');
         this.#wakeUp();
       }, this.#context.timeLimit);
       this.#wake = () => {

@@ -108,6 +108,8 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['isAncestor', ['id', 'id']],
   ['commonAncestor', ['id', 'id']],
   ['lastChange', ['id', 'path']],
+  ['log', ['id', 'id', 'path']],
+  ['authors', ['id', 'id']],
   ['ignored', ['path']],
   ['indexEntries', ['path']],
   ['historyPaths', ['path']],
@@ -142,6 +144,10 @@ const SHAPES = [
 const MARKS = { id: ID, ref: 'refs/heads/mark', path: '\u0001mark' } as const;
 
 function build(name: string, texts: readonly string[]): readonly string[] {
+  if (name === 'log') {
+    const [from = '', until = '', path = ''] = texts;
+    return commands.log({ from, until, limit: 50, skipsFirst: false }, path).args;
+  }
   return (commands[name as keyof typeof commands] as (...given: string[]) => { args: readonly string[] })(
     ...texts,
   ).args;

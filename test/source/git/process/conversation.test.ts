@@ -1,14 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { commands } from '../../../../src/source/git/process/commands.ts';
-import {
-  type AnswerReader,
-  Conversation,
-  type ConversationCommand,
-} from '../../../../src/source/git/process/conversation.ts';
+import { commands, type GitCommand } from '../../../../src/source/git/process/commands.ts';
+import { type AnswerReader, Conversation } from '../../../../src/source/git/process/conversation.ts';
 import { GitFailure, MAX_OUTPUT, OutputTooLarge } from '../../../../src/source/git/process/run.ts';
-import { contextAt, notingGit, repositoryOfFile } from '../support.ts';
+import { contextAt, machineWith, notingGit, repositoryOfFile } from '../support.ts';
 
 const NEWLINE = 0x0a;
 
@@ -21,10 +17,7 @@ await repository.commit(files);
 const recorder = await notingGit();
 
 /** A conversation that is closed when the test is over. */
-function openConversation(
-  command: ConversationCommand = commands.batchObjects(),
-  timeLimit = 60_000,
-): Conversation {
+function openConversation(command: GitCommand = commands.batchObjects(), timeLimit = 60_000): Conversation {
   const conversation = new Conversation(recorder.use(contextAt(repository.folder, timeLimit)), command);
   onTestFinished(() => conversation.close());
   return conversation;
@@ -104,10 +97,19 @@ describe('a conversation', () => {
 });
 
 describe('until', () => {
-  const shell = (script: string): Conversation => openConversation({ program: 'sh', args: ['-c', script] });
+  /** A conversation with a git that runs these lines of shell instead. */
+  const shell = async (script: string): Promise<Conversation> => {
+    const { env } = await machineWith(`${script}; exit`);
+    const git = new Conversation(
+      { ...contextAt(repository.folder), env: env as Record<string, string> },
+      commands.batchObjects(),
+    );
+    onTestFinished(() => git.close());
+    return git;
+  };
 
   it('reads a line that arrives in several pieces, or starts in the middle of one', async () => {
-    const git = shell(
+    const git = await shell(
       "read -r x; printf a; sleep 0.1; printf 'b\\nc'; sleep 0.1; printf 'd\\ne\\n'; read -r x",
     );
     const lines = await git.ask('go\n', async (reader) => [
@@ -119,7 +121,7 @@ describe('until', () => {
   });
 
   it('rejects if a line is longer than the limit of output', async () => {
-    const git = shell(`read -r x; head -c ${MAX_OUTPUT + 1} /dev/zero; read -r x`);
+    const git = await shell(`read -r x; head -c ${MAX_OUTPUT + 1} /dev/zero; read -r x`);
     const failure = git.ask('go\n', readLine);
     await expect(failure).rejects.toBeInstanceOf(OutputTooLarge);
   });

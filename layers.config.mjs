@@ -188,6 +188,21 @@ export const layers = {
  * in the list, so no arrow runs back. dependency-cruiser.config.mjs enforces this table, too.
  */
 export const rooms = {
+  ids: {
+    counter: { may: [], promise: 'the rule of the next id' },
+    'content-hash': { may: [], promise: 'what counts as the same content' },
+    'ids-reader': { may: [], promise: 'what ids need to know of the history; source implements it' },
+    'ids-record': { may: [], promise: 'where the record is kept; source implements it' },
+    'id-store': { may: [], promise: 'where counters are kept; store implements it' },
+    record: {
+      may: ['ids-reader', 'ids-record', 'id-store'],
+      promise: 'the format of the record, and keeping it up to date',
+    },
+    seeding: {
+      may: ['counter', 'content-hash', 'ids-reader', 'ids-record', 'id-store', 'record'],
+      promise: 'what a start takes over',
+    },
+  },
   'source/git': {
     process: { may: [], promise: 'runs git, and says what its failures mean' },
     'user-git': { may: ['process'], promise: 'runs git as the user, for commands' },

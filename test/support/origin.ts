@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { NO_FAULTS } from '../../src/faults.ts';
 import type { RemoteOptions } from '../../src/source/git/mirror/remote.ts';
+import { NO_CREDENTIALS } from '../../src/source/git/origin/access.ts';
 import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
 import { initRepository, repositoryAt, type TestRepository, testRepository } from './git.ts';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
@@ -79,15 +80,7 @@ export function remoteOptions(url: string, dataFolder: string, path = process.en
     dataFolder,
     branch: 'main',
     prefix: 'desired-state',
-    access: {
-      url,
-      username: null,
-      token: null,
-      tokenFile: null,
-      sshKey: null,
-      knownHosts: null,
-      caFile: null,
-    },
+    access: { ...NO_CREDENTIALS, url },
     machine: { env: { PATH: path }, timeLimit: 30_000 },
     limits: { first: LIMIT, patient: LIMIT, usual: LIMIT },
     onTransfer: () => undefined,

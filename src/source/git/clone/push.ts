@@ -2,7 +2,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readIfExists } from '../../../disk/read.ts';
-import { accessConfig, shellQuoted } from '../origin/access.ts';
+import { accessConfig, NO_CREDENTIALS, shellQuoted } from '../origin/access.ts';
 import { OriginUnavailable } from '../origin/errors.ts';
 import { createOrigin, type PushOutcome } from '../origin/origin.ts';
 import { commands } from '../process/commands.ts';
@@ -175,15 +175,6 @@ function pushEnvironment(
     HOLDFAST_FROM: from ?? emptyTreeIdLike(to),
   };
 }
-
-const NO_CREDENTIALS = {
-  username: null,
-  token: null,
-  tokenFile: null,
-  sshKey: null,
-  knownHosts: null,
-  caFile: null,
-} as const;
 
 /** The variables that git keeps from the git at the other end, which needs them as every git of the manager does. */
 const KEPT_BACK = /^GIT_(CONFIG_(COUNT|KEY_\d+|VALUE_\d+)|GRAFT_FILE|NO_REPLACE_OBJECTS|ALLOW_PROTOCOL)$/;

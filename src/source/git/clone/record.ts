@@ -6,7 +6,7 @@ import { RECORDING_REF } from '../record/new-version.ts';
 import { moveRefs, RECORD_REF } from '../refs/move.ts';
 import { refTips } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
-import { PUBLISHING_REF } from '../write/commit-writer.ts';
+import { CRASH_REPORT, PUBLISHING_REF } from '../write/commit-writer.ts';
 import type { ObjectsOnDisk } from './objects-on-disk.ts';
 
 /** Objects below which git writes them one by one, as a user's commit does, instead of a pack. */
@@ -57,9 +57,6 @@ export async function dropTemporaryRefs(clone: Repository): Promise<void> {
   const moves = refs.filter((_, index) => tips[index]).map((ref) => ({ ref, to: null }));
   if (moves.length > 0) await moveRefs(clone, moves).catch(() => undefined);
 }
-
-/** The report that a failing `fast-import` writes. */
-const CRASH_REPORT = /^fast_import_crash_\d+$/;
 
 /** Removes the reports of processes that this one started. On a full disk, a report is empty. */
 async function removeCrashReports(gitFolder: string): Promise<void> {

@@ -2,6 +2,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ORIGIN_RECORD_REF } from '../refs/move.ts';
+import { CRASH_REPORT } from '../write/commit-writer.ts';
 
 /** Names of files that git has not finished writing. */
 const UNFINISHED = /^(tmp_|\.tmp-)/;
@@ -39,9 +40,6 @@ async function isAbandoned(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   return found !== null && found.mtimeMs < Date.now() - ABANDONED_AFTER;
 }
-
-/** The report that a failing `fast-import` writes. */
-const CRASH_REPORT = /^fast_import_crash_\d+$/;
 
 /** Removes what a commit writer has left that failed and ended: its report, marks of its packs, and unfinished packs. */
 export async function removeFailedWriter(folder: string): Promise<void> {

@@ -14,6 +14,16 @@ export interface OriginAccess {
   caFile: string | null;
 }
 
+/** Access to an origin that asks for nothing. */
+export const NO_CREDENTIALS = {
+  username: null,
+  token: null,
+  tokenFile: null,
+  sshKey: null,
+  knownHosts: null,
+  caFile: null,
+} as const;
+
 /** Variables of the machine's environment that name a proxy, an ssh agent or the system's certificates. */
 const PASSED_ON = [
   'HTTPS_PROXY',

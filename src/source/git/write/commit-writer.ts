@@ -36,6 +36,9 @@ export interface CommitWriter {
  */
 const EXACT_NAMES = [['core.ignoreCase', 'false']] as const;
 
+/** Name of the report that a failing `fast-import` writes into the git folder. */
+export const CRASH_REPORT = /^fast_import_crash_\d+$/;
+
 /** Where commits are made; the paths of drafts start at `prefix`. */
 type Place = Pick<Repository, 'context' | 'gitFolder' | 'commonFolder' | 'prefix'>;
 

@@ -8,6 +8,7 @@ const soak = Number(process.env['HOLDFAST_TEST_SOAK'] ?? 0);
 export default defineConfig({
   test: {
     include: soak > 0 ? ['test/engine/soak/*.test.ts'] : ['test/engine/*.test.ts'],
+    globalSetup: 'test/support/choose-seed.ts',
     setupFiles: 'test/support/seed.ts',
     reporters: ['default', new SummaryReporter()],
     // A test that passes only on a retry is named at the end, with the reason.
@@ -17,7 +18,7 @@ export default defineConfig({
     chaiConfig: { truncateThreshold: 0 },
     testTimeout: (soak + 300) * 1000,
     hookTimeout: 300_000,
-    // Each file has an engine of its own, and two would share the name of one bridge.
+    // Each file has an engine of its own, and two in a namespace would share the name of one bridge.
     maxWorkers: 1,
   },
 });

@@ -5,10 +5,9 @@ import { SummaryReporter } from './test/support/summary-reporter.ts';
 export default defineConfig({
   test: {
     include: ['test/faults/**/*.test.ts'],
+    globalSetup: 'test/support/choose-seed.ts',
     setupFiles: 'test/support/seed.ts',
     reporters: ['default', new SummaryReporter()],
-    // A test that passes only on a retry is named at the end, with the reason.
-    retry: Number(process.env['HOLDFAST_TEST_RETRY'] ?? 0),
     expect: { poll: { timeout: 60_000 } },
     // Print values in titles and errors in full.
     chaiConfig: { truncateThreshold: 0 },

@@ -6,6 +6,7 @@ import { inDesiredState, temporaryFolder, writeFiles } from '../support/folder.t
 import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { startProcessManager, tryStart } from '../support/process-manager.ts';
+import { randomNumbers } from '../support/random.ts';
 import {
   Client,
   dieAt,
@@ -81,12 +82,13 @@ describe('a manager of a clone that is killed', () => {
   it('at random times, again and again, together with its git processes, keeps every acknowledged write', async () => {
     const fleet = await newFleet();
     const client = new Client();
+    const random = randomNumbers();
     for (let round = 0; round < 12; round++) {
       const manager = await startProcessManager(fleet);
       await manager.request('POST', '/api/v2/reconcile');
       await client.expectKept(manager, fleet.repository);
       await expectSoundRepository(fleet.repository);
-      const delay = Math.random() * 600;
+      const delay = random() * 600;
       const timer = setTimeout(() => void manager.kill(), delay);
       await client.writeUntilDeath(manager, 500);
       clearTimeout(timer);

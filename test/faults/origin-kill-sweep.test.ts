@@ -7,6 +7,7 @@ import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
 import { orphanedProcesses } from '../support/orphans.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
+import { randomNumbers } from '../support/random.ts';
 import { Client, dieAt, FIRST_FAULTS, faultsInWrites } from './fleet-model.ts';
 
 /** An origin, and the options of a manager that follows it. */
@@ -77,10 +78,11 @@ describe('a manager of an origin that is killed', () => {
   it('at random times, again and again, keeps every acknowledged write', async () => {
     const fleet = await newFleet();
     const client = new Client();
+    const random = randomNumbers();
     for (let round = 0; round < 12; round++) {
       const manager = await startAfterKill(fleet);
       await client.expectKept(manager, fleet.origin.bare);
-      const timer = setTimeout(() => void manager.kill(), Math.random() * 600);
+      const timer = setTimeout(() => void manager.kill(), random() * 600);
       await client.writeUntilDeath(manager, 500);
       clearTimeout(timer);
       await manager.kill();

@@ -38,7 +38,7 @@ async function expectNothingVanished(
   expect(await manager.repository.git('fsck', '--no-dangling', '--strict')).toBe('');
 }
 
-describe('an API write and a concurrent commit by a user to the same field', () => {
+describe('an API write and a concurrent commit by a user to the same field', { retry: 0 }, () => {
   it('are both in the history, or the write was refused, if the user commits in the checkout', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { repository } = manager;
@@ -110,7 +110,7 @@ function commitAtOnce({ folder }: TestRepository, path: string, text: string | n
     expect(spawnSync('git', args, { cwd: folder }).status).toBe(0);
 }
 
-describe('a request right after a commit, which the watch has not reported yet', () => {
+describe('a request right after a commit, which the watch has not reported yet', { retry: 0 }, () => {
   const app = (name: string) => `desired-state/apps/${name}.yaml`;
   const group = (name: string) => `desired-state/device-groups/${name}.yaml`;
   const image = { container_image: 'made:2' };

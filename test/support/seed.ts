@@ -1,8 +1,5 @@
-/**
- * Runs before each test file: `HOLDFAST_TEST_SEED` fixes the random examples of property tests, so that a run can be
- * repeated. Without it, every run tries new examples, which finds rare failures in time.
- */
+/** Runs before each test file: property tests take their examples from the seed of the run (`choose-seed.ts`). */
 import fc from 'fast-check';
+import { seedOfRun } from './random.ts';
 
-const seed = process.env['HOLDFAST_TEST_SEED'];
-if (seed !== undefined) fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: Number(seed) });
+fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: seedOfRun() });

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { startFleet, startWorker, type TestWorker } from '../../support/engine/fleet.ts';
 import { type EngineSuite, engineSuite } from '../../support/engine/suite.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { randomNumbers } from '../../support/random.ts';
 
 /** Seconds of commits and kills: `HOLDFAST_TEST_SOAK=300 npm run test:faults -- worker-soak`. */
 const SECONDS = Number(process.env['HOLDFAST_TEST_SOAK']);
@@ -14,18 +15,11 @@ const NAMES = ['web', 'api', 'cache'];
 
 const suite = engineSuite();
 
-/** A number from 0 to below `limit`, always the same for the same seed. */
-function randomNumbers(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return Math.floor((state / 2_147_483_648) * limit);
-  };
-}
-
 it('ten devices run exactly what git says after commits and kills of everything', async () => {
   const { real, registry } = suite();
-  const random = randomNumbers(Number(process.env['HOLDFAST_TEST_SEED'] ?? Date.now()));
+  const next = randomNumbers();
+  /** Returns a whole number from 0 to below `limit`. */
+  const random = (limit: number): number => Math.floor(next() * limit);
   const pick = <T>(items: readonly T[]): T => items[random(items.length)] as T;
   for (const version of VERSIONS) registry.push(version, { version, health: null }, REPOSITORY);
   const foreign = await startForeign(suite());

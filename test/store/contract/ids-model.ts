@@ -171,7 +171,7 @@ async function expectAsModel(opened: OpenedStore, actions: readonly Action[]): P
 }
 
 export function idsModel(withStore: (body: (opened: OpenedStore) => Promise<void>) => Promise<void>): void {
-  describe('ids, after any sequence of actions', () => {
+  describe('ids, after any sequence of actions', { retry: 0 }, () => {
     it('rise by one per change, never fall, and never stand for two contents; every change is listed', async () => {
       const histories = fc.array(anyAction, { minLength: 5, maxLength: 25 });
       const property = fc.asyncProperty(histories, (actions) =>

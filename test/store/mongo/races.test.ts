@@ -20,7 +20,7 @@ const canRaceHere = await canRace();
 let opened: OpenedDatabase;
 let managers: Store[];
 
-describe.skipIf(!canRaceHere)('three managers on one database', SERVER.limits, () => {
+describe.skipIf(!canRaceHere)('three managers on one database', { ...SERVER.limits, retry: 0 }, () => {
   beforeEach(async () => {
     opened = await openInNewDatabase();
     managers = [opened.store, await openDatabase(opened.database), await openDatabase(opened.database)];

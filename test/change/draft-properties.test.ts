@@ -154,7 +154,7 @@ describe.each([false, true])('random writes between random commits, with STRICT=
           else if (!fleet.take(event) && fleet.isEmptied) return;
         }
       }),
-      { numRuns: 1500 },
+      { numRuns: 700 },
     );
   });
 });

@@ -11,7 +11,7 @@ import { anyCommit, changesOf, DEFAULTS, type Files, stateOf } from '../support/
 import { fewOptionalFields } from '../support/optional-fields.ts';
 
 /** Many short histories find more bugs than few long ones. */
-const RUNS = { numRuns: 2000 };
+const RUNS = { numRuns: 1000 };
 const histories = fc.array(anyCommit, { minLength: 1, maxLength: 12 });
 
 /** What a manager keeps from pass to pass (src/reconcile/pass), without store and git. */

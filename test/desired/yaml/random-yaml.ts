@@ -1,6 +1,7 @@
 /** Writes values as YAML in random styles, with comments that a test can find again after an edit. */
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
+import { readYaml } from '../../../src/desired/yaml/document.ts';
 
 export interface RandomYaml {
   text: string;
@@ -314,4 +315,10 @@ export function mustStay({ path, place }: RandomComment, before: unknown, after:
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'list';
   return typeof value === 'object' && value !== null ? 'map' : 'scalar';
+}
+
+/** The value of a text; undefined if it is not valid. */
+export function valueIn(text: string): unknown {
+  const read = readYaml(text);
+  return read.ok ? read.value.value : undefined;
 }

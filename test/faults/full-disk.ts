@@ -23,11 +23,11 @@ interface Way {
   make(): Promise<SmallDisk>;
 }
 
-/** Makes a file system of so many megabytes, in memory. */
-export async function mountDisk(megabytes: number): Promise<string> {
+/** Makes a file system of so many megabytes, in memory; `rights` is `noexec` if no program may run from it. */
+export async function mountDisk(megabytes: number, rights: 'exec' | 'noexec' = 'exec'): Promise<string> {
   const folder = join(await temporaryFolder(), 'disk');
   await mkdir(folder);
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder]);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,${rights}`, 'tmpfs', folder]);
   onTestFinished(async () => void execFileSync('umount', ['--lazy', folder]));
   return folder;
 }

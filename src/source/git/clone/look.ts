@@ -22,8 +22,8 @@ export interface Clone {
 export interface Look {
   isCheckedOut: boolean;
   /**
-   * Looks again: rejects as `moved-on` if someone has switched to the branch or away from it since, and resolves to
-   * whether someone may be about to.
+   * Looks again: rejects as before, or as `moved-on` if someone has switched to the branch or away from it since, and
+   * resolves to whether someone may be about to.
    */
   mustWait(): Promise<boolean>;
 }
@@ -42,10 +42,15 @@ export async function lookBeforePush(
   const isCheckedOut = (await currentBranch(repository)) === branch;
   if (isCheckedOut) await lookAtFiles(clone, base, drafts);
   else await refuseOtherHolder(repository, branch);
+  let isLookRecent = true;
   const mustWait = async (): Promise<boolean> => {
     if (((await currentBranch(repository)) === branch) !== isCheckedOut) throw movedOn();
-    // git holds this lock until the end of a switch. If the branch is checked out, git itself needs the lock.
-    return !isCheckedOut && (await exists(`${repository.gitFolder}/index.lock`));
+    // git holds this lock until the end of a switch.
+    const isLocked = await exists(`${repository.gitFolder}/index.lock`);
+    // Seconds of waiting are long enough to delete a file, or to make one that git ignores.
+    if (isCheckedOut && !isLocked && !isLookRecent) await lookAtFiles(clone, base, drafts);
+    isLookRecent = false;
+    return isLocked;
   };
   return { isCheckedOut, mustWait };
 }

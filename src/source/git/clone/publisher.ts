@@ -1,10 +1,13 @@
-import { posix } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { join, posix } from 'node:path';
 import { descriptorShortage } from '../../../disk/descriptors.ts';
+import { hasSpace } from '../../../disk/space.ts';
 import { syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
-import type { Publisher, Reader } from '../../source.ts';
+import type { CommitDraft, Publisher, Reader } from '../../source.ts';
 import { refName } from '../process/commands.ts';
+import { DISK_FULL } from '../process/disk-trouble.ts';
 import { createPushPublisher } from '../write/push-publisher.ts';
 import { type Clone, lookBeforePush } from './look.ts';
 import type { ObjectsOnDisk } from './objects-on-disk.ts';
@@ -41,6 +44,7 @@ export function createClonePublisher(parts: ClonePublisherParts): Publisher {
     if (base.branch === null)
       throw new HoldfastError('conflict', 'HEAD is detached; check out a branch for writes to go to');
     requireDescriptors();
+    await requireSpace(clone, drafts);
     try {
       return await publish(base, drafts);
     } catch (error) {
@@ -106,6 +110,24 @@ function requireDescriptors(): void {
   const trouble = descriptorShortage(NEEDED_DESCRIPTORS);
   if (trouble === null) return;
   throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
+}
+
+/** Bytes beside the files of a write: trees of large folders, and what git writes meanwhile. */
+const SPARE_BYTES = 2 ** 20;
+/** Bytes that a file takes beside its text, with its folder, as an object and in the work tree. */
+const BYTES_PER_FILE = 2 ** 14;
+const FILES_PER_FILE = 4;
+
+/** If the disk becomes full while git checks files out, old files are gone and new ones are half written. */
+async function requireSpace({ repository }: Clone, drafts: readonly CommitDraft[]): Promise<void> {
+  const { context, gitFolder } = repository;
+  const index = await stat(join(gitFolder, 'index')).catch(() => ({ size: 0 }));
+  const texts = drafts.flatMap(({ edits }) => edits.map(({ text }) => Buffer.byteLength(text ?? '')));
+  const size = texts.reduce((sum, length) => sum + length, 0);
+  const bytes = SPARE_BYTES + index.size + texts.length * BYTES_PER_FILE + 2 * size;
+  const need = { bytes, files: 64 + texts.length * FILES_PER_FILE };
+  if ((await hasSpace(context.folder, need)) && (await hasSpace(gitFolder, need))) return;
+  throw new HoldfastError('unavailable', `git could not publish the commit: ${DISK_FULL}`);
 }
 
 async function refusalOf({ repository }: Clone, error: unknown, paths: string[]): Promise<HoldfastError> {

@@ -1,12 +1,14 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readIfExists } from '../../../disk/read.ts';
+import { HoldfastError } from '../../../errors.ts';
 import { accessConfig, NO_CREDENTIALS, shellQuoted } from '../origin/access.ts';
 import { OriginUnavailable } from '../origin/errors.ts';
 import { createOrigin, type PushOutcome } from '../origin/origin.ts';
 import { commands } from '../process/commands.ts';
-import { diskTrouble } from '../process/disk-trouble.ts';
+import { diskTrouble, explainFailure } from '../process/disk-trouble.ts';
 import { withConfig } from '../process/environment.ts';
 import { emptyTreeIdLike } from '../process/object-ids.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
@@ -32,8 +34,10 @@ test "$HOLDFAST_CHECKED_OUT" = true || exit 0
 test "$GIT_DIR" -ef "$HOLDFAST_GIT_DIR" || { echo 'error: another work tree has the branch checked out' >&2; exit 1; }
 test -e "$HOLDFAST_REF_LOCK" && { echo "error: Unable to create '$HOLDFAST_REF_LOCK': File exists" >&2; exit 1; }
 export GIT_WORK_TREE="$HOLDFAST_WORK_TREE"
-git read-tree -u -m "$HOLDFAST_FROM" "$1" 2>/dev/null ||
-  { git update-index -q --refresh; git read-tree -u -m "$HOLDFAST_FROM" "$1"; } || exit
+said=$(git read-tree -u -m "$HOLDFAST_FROM" "$1" 2>&1) || case $said in
+  *'not uptodate'*) git update-index -q --refresh; git read-tree -u -m "$HOLDFAST_FROM" "$1" || exit ;;
+  *) printf '%s\\n' "$said" >&2; exit 1 ;;
+esac
 IFS= read -r head < "$GIT_DIR/HEAD" && test "$head" != "$HOLDFAST_HEAD" || exit 0
 git read-tree -u -m "$1" "$HOLDFAST_FROM"
 echo "error: Unable to create '$GIT_DIR/HEAD.lock': File exists" >&2
@@ -80,11 +84,10 @@ export async function createClonePusher(
   dataFolder: string,
 ): Promise<ClonePusher> {
   const hooks = join(dataFolder, 'hooks');
-  await mkdir(hooks, { recursive: true, mode: 0o700 });
-  await writeFile(join(hooks, 'new'), HOOK, { mode: 0o700 });
-  await rename(join(hooks, 'new'), join(hooks, 'push-to-checkout'));
+  await writeHook(hooks);
   return {
     push: async (push) => {
+      if (push.isCheckedOut) await requireHook(hooks);
       const safe = await withoutPrograms(clone);
       const head = ((await readIfExists(join(clone.gitFolder, 'HEAD'))) ?? '').split('\n', 1)[0] ?? '';
       const env = { ...pushEnvironment(safe, staging, hooks, push), HOLDFAST_HEAD: head };
@@ -99,6 +102,30 @@ export async function createClonePusher(
       }
     },
   };
+}
+
+async function writeHook(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(join(folder, 'new'), HOOK, { mode: 0o700 });
+  await rename(join(folder, 'new'), hookIn(folder));
+}
+
+function hookIn(folder: string): string {
+  return join(folder, 'push-to-checkout');
+}
+
+/** Makes sure that git can run the hook: without it, git would update the work tree by rules of its own. */
+async function requireHook(folder: string): Promise<void> {
+  const check = (): Promise<void> => access(hookIn(folder), constants.X_OK);
+  try {
+    await check().catch(() => writeHook(folder).then(check));
+  } catch (error) {
+    const sentence = 'hooks/push-to-checkout in DATA_DIR cannot be run';
+    const isForbidden = (error as NodeJS.ErrnoException).code === 'EACCES';
+    const advice = 'allow programs on its file system (mount it without noexec)';
+    const message = isForbidden ? `${sentence}; ${advice}` : explainFailure(sentence, error);
+    throw new HoldfastError('unavailable', message, {}, error);
+  }
 }
 
 async function pushPatiently(context: GitContext, push: Push): Promise<PushOutcome> {

@@ -1,15 +1,14 @@
 import { descriptorAdvice } from '../../../errors.ts';
 import { stderrOf } from './run.ts';
 
+export const DISK_FULL = 'the disk is full (df), or has no inodes left (df -i); make room';
+
 const TROUBLES: readonly (readonly [RegExp, string])[] = [
   [
     /Permission denied|Operation not permitted|insufficient permission for adding|\bEACCES\b|\bEPERM\b/,
     'the user of the manager may not write there; check owner and permissions',
   ],
-  [
-    /No space left on device|Out of diskspace|\bENOSPC\b/,
-    'the disk is full (df), or has no inodes left (df -i); make room',
-  ],
+  [/No space left on device|Out of diskspace|\bENOSPC\b/, DISK_FULL],
   [/Disk quota exceeded|\bEDQUOT\b/, 'the disk quota is exceeded; make room'],
   [/Read-only file system|\bEROFS\b/, 'the file system is read-only'],
   [/Input\/output error|\bEIO\b/, 'the disk reports errors; check the system log'],

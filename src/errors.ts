@@ -23,22 +23,64 @@ export type ErrorKind =
   /** A bug in this program. */
   | 'internal';
 
-/** An error of a known kind. `details` are facts for the reply or the log; they are safe to show. */
-export class HoldfastError extends Error {
-  override readonly name = 'HoldfastError';
-  readonly kind: ErrorKind;
-  readonly details: Readonly<Record<string, unknown>>;
+/** What is known of the commit of a write that has failed. */
+interface OwnCommit {
+  /** The commit of this write. */
+  revision?: string;
+  /** Whether that commit is applied. */
+  applied?: boolean;
+}
 
-  constructor(kind: ErrorKind, message: string, details: Record<string, unknown> = {}, cause?: unknown) {
+/** What the files of the desired state have to do with an error. */
+interface Files {
+  /** Problems of files, as `desired/` finds them. */
+  problems?: readonly object[];
+  /** Paths in the repository. */
+  paths?: readonly string[];
+}
+
+/** What a store or an operating system says of its own failure. */
+interface Diagnosis {
+  code?: string | undefined;
+}
+
+/** The facts that each kind of error can tell besides its message; they are safe to show. */
+export interface ErrorDetails {
+  invalid: Files & Diagnosis & { version?: number; known?: number };
+  absent: { missing?: 'app' | 'device_group' | 'revision' | 'entry'; apps?: readonly string[] };
+  present: { existing?: 'app' | 'device_group' };
+  'moved-on': Record<never, never>;
+  conflict: Files & OwnCommit & { rows?: number; copied?: number };
+  /** `commits`: it is unknown whether these, one per draft, are published. */
+  unavailable: Files & OwnCommit & Diagnosis & { commits?: readonly string[] };
+  refused: Files & Diagnosis;
+  internal: Record<never, never>;
+}
+
+/** An error of a known kind. */
+export class HoldfastError<K extends ErrorKind = ErrorKind> extends Error {
+  override readonly name = 'HoldfastError';
+  readonly kind: K;
+  readonly details: Readonly<ErrorDetails[K]>;
+
+  constructor(kind: K, message: string, details: ErrorDetails[K] = {}, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
     this.details = details;
   }
 }
 
+/** A HoldfastError as a union: a test of its `kind` tells which details it has. */
+export type KnownError = { [K in ErrorKind]: HoldfastError<K> }[ErrorKind];
+
+/** Returns a thrown value as a KnownError if it is a HoldfastError, else null. */
+export function knownError(error: unknown): KnownError | null {
+  return error instanceof HoldfastError ? (error as KnownError) : null;
+}
+
 /** Returns a HoldfastError as it is, and wraps any other thrown value in one of kind `internal`. */
-export function asHoldfastError(error: unknown): HoldfastError {
-  return error instanceof HoldfastError ? error : new HoldfastError('internal', messageOf(error), {}, error);
+export function asHoldfastError(error: unknown): KnownError {
+  return knownError(error) ?? new HoldfastError('internal', messageOf(error), {}, error);
 }
 
 /** Returns the kind of a thrown value: `internal` unless it is a HoldfastError. */

@@ -1,4 +1,4 @@
-import { HoldfastError, kindOf } from '../errors.ts';
+import { HoldfastError, kindOf, knownError, messageOf } from '../errors.ts';
 import { type Head, RepositoryConflict } from '../source/source.ts';
 import type { ObjectReads } from '../store/store.ts';
 import { answer, confirm, type DraftedWrite } from './confirm.ts';
@@ -126,11 +126,17 @@ function rootOf(publishing: Promise<readonly string[]>): Promise<string | null> 
 function withOwnCommit(error: unknown, index: number): unknown {
   const commits = unconfirmedCommits(error);
   if (commits === undefined) return error;
-  const { kind, message } = error as HoldfastError;
-  return new HoldfastError(kind, message, { revision: commits[index], applied: false }, error);
+  const revision = commits[index];
+  return new HoldfastError(
+    'unavailable',
+    messageOf(error),
+    { ...(revision !== undefined && { revision }), applied: false },
+    error,
+  );
 }
 
 /** Returns the commits of a publish whose outcome is unknown; undefined if nothing was published. */
 function unconfirmedCommits(error: unknown): readonly string[] | undefined {
-  return error instanceof HoldfastError ? (error.details as { commits?: string[] }).commits : undefined;
+  const known = knownError(error);
+  return known?.kind === 'unavailable' ? known.details.commits : undefined;
 }

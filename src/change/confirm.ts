@@ -1,4 +1,4 @@
-import { HoldfastError, messageOf } from '../errors.ts';
+import { HoldfastError, knownError, messageOf } from '../errors.ts';
 import { keyOf } from '../protocol/name.ts';
 import type { Reader } from '../source/source.ts';
 import type { AtRevision, ObjectReads, StoredObject } from '../store/store.ts';
@@ -66,7 +66,8 @@ export async function answer(
 function notApplied(revision: string, failure: unknown): HoldfastError {
   const message = `the commit is published, but not applied yet: ${messageOf(failure)}`;
   // If STRICT refuses the head, the problems that remain.
-  const problems = failure instanceof HoldfastError ? failure.details['problems'] : undefined;
+  const known = knownError(failure);
+  const problems = known?.kind === 'refused' ? known.details.problems : undefined;
   const details = { revision, applied: false, ...(problems === undefined ? {} : { problems }) };
   return new HoldfastError('unavailable', message, details, failure);
 }

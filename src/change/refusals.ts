@@ -4,23 +4,21 @@ import { HoldfastError } from '../errors.ts';
 import { KIND_NOUNS } from '../plan/describe.ts';
 import type { Kind } from '../protocol/name.ts';
 
-/** Returns the error of a request about an object that does not exist. The detail is the body of the reply. */
-export function absentError(kind: Kind, name: string): HoldfastError {
-  return new HoldfastError('absent', `there is no ${KIND_NOUNS[kind]} "${name}"`, {
-    [existsDetail(kind)]: false,
-  });
+/** Returns the error of a request about an object that does not exist. */
+export function absentError(kind: Kind, name: string): HoldfastError<'absent'> {
+  return new HoldfastError('absent', `there is no ${KIND_NOUNS[kind]} "${name}"`, { missing: kind });
 }
 
 /** Returns the error of a create whose name is taken. */
-export function presentError(kind: Kind, name: string): HoldfastError {
+export function presentError(kind: Kind, name: string): HoldfastError<'present'> {
   const message = `there is a ${KIND_NOUNS[kind]} "${name}" already`;
-  return new HoldfastError('present', message, { [existsDetail(kind)]: true });
+  return new HoldfastError('present', message, { existing: kind });
 }
 
 /** Returns the error of a group that lists apps which do not exist; `details.apps` names them. */
-export function unknownApps(names: readonly string[]): HoldfastError {
+export function unknownApps(names: readonly string[]): HoldfastError<'absent'> {
   const message = `there is no app ${names.map((name) => `"${name}"`).join(', ')}`;
-  return new HoldfastError('absent', message, { [existsDetail('app')]: false, apps: names });
+  return new HoldfastError('absent', message, { missing: 'app', apps: names });
 }
 
 /**
@@ -30,7 +28,7 @@ export function unknownApps(names: readonly string[]): HoldfastError {
 export function blockedError(
   problems: readonly Problem[],
   otherwise = 'the files on the branch do not allow it',
-): HoldfastError {
+): HoldfastError<'conflict'> {
   const [first] = problems;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
   const message =
@@ -50,8 +48,8 @@ export function fileMoved(blob: string | null): HoldfastError {
 }
 
 /** Returns the error of a request that names a revision which does not exist. */
-export function revisionAbsent(): HoldfastError {
-  return new HoldfastError('absent', 'there is no such revision', { status: 404, revision_exists: false });
+export function revisionAbsent(): HoldfastError<'absent'> {
+  return new HoldfastError('absent', 'there is no such revision', { missing: 'revision' });
 }
 
 /** Returns the error of a write to an object that has changed since the revision that its client has seen. */
@@ -76,9 +74,4 @@ export class ChangesRefused extends HoldfastError {
     super(kind, `change ${index} cannot be made: ${first?.message}`);
     this.errors = errors;
   }
-}
-
-/** `app_exists`, `device_group_exists`. */
-function existsDetail(kind: Kind): string {
-  return `${kind}_exists`;
 }

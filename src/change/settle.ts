@@ -39,7 +39,7 @@ export async function settle({ reconciler, store, waitLimit }: WriterDependencie
   if (outcome.ok) return { head: outcome.report.head, isRefused: false };
   const { error, head } = outcome;
   if (error.kind !== 'refused') throw new HoldfastError('unavailable', error.message, {}, error);
-  if (head && 'problems' in error.details) return { head, isRefused: true };
+  if (head && error.details.problems !== undefined) return { head, isRefused: true };
   throw new HoldfastError('conflict', error.message, {}, error);
 }
 

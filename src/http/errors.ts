@@ -1,9 +1,10 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createOccurrences } from '../async/occurrences.ts';
 import { ChangesRefused } from '../change/refusals.ts';
-import { type ErrorKind, factsOfFailure, HoldfastError, messageOf } from '../errors.ts';
+import { type ErrorKind, factsOfFailure, HoldfastError, knownError, messageOf } from '../errors.ts';
 import { JSON_TYPE } from './json.ts';
 import { loggedUrl } from './refusal-log.ts';
+import { RequestRefused } from './request-refused.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -27,9 +28,6 @@ const STATUSES: Readonly<Record<ErrorKind, number>> = {
   internal: 500,
 };
 
-/** Details that are the whole body of a reply, without an `error` text (docs/contract.md, 5.4 and 5.5). */
-const WHOLE_BODY_DETAILS = ['access_allowed', 'missing_parameters', 'invalid_parameters'];
-
 /** A reply to an error: its status and its JSON body. */
 interface ErrorReply {
   status: number;
@@ -42,13 +40,23 @@ interface ErrorReply {
  */
 function errorReply(error: unknown, requestId: string): ErrorReply {
   if (error instanceof ChangesRefused) return changesReply(error, requestId);
-  if (!(error instanceof HoldfastError)) return frameworkReply(error as FastifyError, requestId);
-  const { status = STATUSES[error.kind], ...details } = error.details as { status?: number };
-  if (error.kind === 'absent' || error.kind === 'present') return { status, body: details };
-  if (WHOLE_BODY_DETAILS.some((name) => name in details)) return { status, body: details };
-  if (status === 500) return internal(requestId);
+  if (error instanceof RequestRefused) return { status: error.status, body: error.body };
+  const known = knownError(error);
+  if (known === null) return frameworkReply(error as FastifyError, requestId);
+  if (known.kind === 'internal') return internal(requestId);
+  if (known.kind === 'absent' || known.kind === 'present') return existenceReply(known);
+  const status = STATUSES[known.kind];
   const id = status >= 500 ? { request_id: requestId } : {};
-  return { status, body: { error: error.message, ...details, ...id } };
+  return { status, body: { error: known.message, ...known.details, ...id } };
+}
+
+/** Returns the reply about an object that does not exist, or whose name is taken (docs/contract.md, 5.4). */
+function existenceReply(error: HoldfastError<'absent'> | HoldfastError<'present'>): ErrorReply {
+  const status = STATUSES[error.kind];
+  if (error.kind === 'present') return { status, body: { [`${error.details.existing}_exists`]: true } };
+  const { missing, ...rest } = error.details;
+  const isObject = missing === 'app' || missing === 'device_group';
+  return { status: isObject ? status : 404, body: { [`${missing}_exists`]: false, ...rest } };
 }
 
 /** Returns the reply to a refused set of changes: for each change that cannot be made, the body of its own error. */

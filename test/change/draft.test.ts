@@ -34,13 +34,13 @@ function draft(write: Write, view: WriteView, rules = RULES, context: WriteConte
 }
 
 /** The error of a draft; if only one change is refused, that of the change. */
-function refusal(change: Write | ChangeSet, view: WriteView, rules = RULES): HoldfastError {
+function refusal(change: Write | ChangeSet, view: WriteView, rules = RULES): HoldfastError<'conflict'> {
   try {
     draftSet('changes' in change ? change : setOf(change), view, rules);
   } catch (error) {
     if (error instanceof ChangesRefused && error.errors.size === 1)
-      return [...error.errors.values()][0] as HoldfastError;
-    if (error instanceof HoldfastError) return error;
+      return [...error.errors.values()][0] as HoldfastError<'conflict'>;
+    if (error instanceof HoldfastError) return error as HoldfastError<'conflict'>;
     throw error;
   }
   throw new Error('nothing was refused');
@@ -153,7 +153,7 @@ describe('drafting with STRICT on a head that is refused', () => {
   it('sorts problems of single files and problems between objects together by path', () => {
     const files = { ...DANGLING, 'device-groups/lab.yaml': '[' };
     const { details } = refusal(setImage, viewOf(files, VALID), STRICT);
-    const problems = details['problems'] as { file: string }[];
+    const problems = details.problems as { file: string }[];
     expect(problems.map(({ file }) => file)).toEqual(['device-groups/edge.yaml', 'device-groups/lab.yaml']);
   });
 
@@ -371,7 +371,7 @@ describe('drafting', () => {
     const write: Write = { kind: 'app', op: 'delete', name: 'cron' };
     const error = refusal(write, viewOf(DANGLING, VALID));
     expect(error.kind).toBe('conflict');
-    const problems = error.details['problems'] as Parameters<typeof withoutMessage>[0][];
+    const problems = error.details.problems as Parameters<typeof withoutMessage>[0][];
     expect(problems.map(withoutMessage)).toContain('device-groups/edge.yaml:1:1 app-retained');
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ErrorKind, HoldfastError } from '../../src/errors.ts';
+import { asHoldfastError, type ErrorKind, HoldfastError } from '../../src/errors.ts';
 import { createOriginPasses } from '../../src/reconcile/origin-passes.ts';
 import { createOriginWatch } from '../../src/reconcile/origin-watch.ts';
 import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
@@ -34,7 +34,8 @@ function passesIn(situation: Situation) {
   const watch = createOriginWatch({ origin, lease, pollInterval: 1000, now: () => 5, random: () => 0 });
   const pass = async (): Promise<PassOutcome> => {
     situation.calls.push('pass');
-    const error = situation.passError === null ? null : new HoldfastError(situation.passError, 'failed');
+    const error =
+      situation.passError === null ? null : asHoldfastError(new HoldfastError(situation.passError, 'failed'));
     return error === null ? ({ ok: true } as PassOutcome) : { ok: false, error };
   };
   return { watch, passes: createOriginPasses(watch, pass, () => false) };

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { HoldfastError } from '../../errors.ts';
+import { RequestRefused } from '../request-refused.ts';
 import type { Authenticator, User } from './authentication.ts';
 
 /** All paths below these need credentials, even if they do not exist (docs/contract.md, 6.1). */
@@ -64,18 +64,15 @@ async function admit(
   const user = await authenticator.authenticate(request.headers.authorization);
   if (user === null) {
     reply.header('www-authenticate', CHALLENGE);
-    throw new HoldfastError('invalid', 'credentials are missing or wrong', {
-      status: 401,
-      access_allowed: false,
-    });
+    throw new RequestRefused(401, 'credentials are missing or wrong', { access_allowed: false });
   }
   request.user = user;
   if (user.isDevice && !request.routeOptions.config.isForDevices) throw denied('this account is for devices');
 }
 
 /** Returns the 403 for right credentials without permission (docs/contract.md, 6.2). */
-function denied(why: string): HoldfastError {
-  return new HoldfastError('invalid', why, { status: 403, access_allowed: false });
+function denied(why: string): RequestRefused {
+  return new RequestRefused(403, why, { access_allowed: false });
 }
 
 function refuseOtherOrigins({ headers }: FastifyRequest): void {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { HoldfastError } from '../../errors.ts';
+import { RequestRefused } from '../request-refused.ts';
 
 /**
  * Refuses what HTTP/1.1 does not allow: a request without exactly one `Host` (RFC 9112, 3.2), or with an unknown
@@ -19,9 +19,9 @@ export function useProtocolRules(app: FastifyInstance): void {
     const hosts = raw.headersDistinct['host']?.length ?? 0;
     if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1')) {
       reply.header('connection', 'close');
-      throw new HoldfastError('invalid', 'send exactly one Host header');
+      throw new RequestRefused(400, 'send exactly one Host header');
     }
     if (!unknownExpectations.has(raw)) return;
-    throw new HoldfastError('invalid', 'only Expect: 100-continue is supported', { status: 417 });
+    throw new RequestRefused(417, 'only Expect: 100-continue is supported');
   });
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HoldfastError } from '../../errors.ts';
+import { RequestRefused } from '../request-refused.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -39,13 +39,11 @@ export function useMethods(app: FastifyInstance): void {
     const { method } = request;
     const path = pathOf(request.url);
     const methods = find(path)?.[1].methods;
-    if (methods === undefined) throw new HoldfastError('invalid', `no such path: ${path}`, { status: 404 });
+    if (methods === undefined) throw new RequestRefused(404, `no such path: ${path}`);
     const allow = [...methods].sort().concat('OPTIONS').join(', ');
     reply.header('allow', allow);
     if (method === 'OPTIONS') return reply.code(204).send();
-    throw new HoldfastError('invalid', `${method} is not allowed on this path; it takes ${allow}`, {
-      status: 405,
-    });
+    throw new RequestRefused(405, `${method} is not allowed on this path; it takes ${allow}`);
   });
 }
 

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { FORBIDDEN_KEYS } from '../../desired/yaml/document.ts';
-import { HoldfastError, messageOf } from '../../errors.ts';
+import { type HoldfastError, messageOf } from '../../errors.ts';
 import { type Fields, isMapValue } from '../../protocol/values.ts';
+import { RequestRefused } from '../request-refused.ts';
 
 /** How deep the values of a body may be nested. Valid bodies need five levels. */
 const MAX_DEPTH = 32;
@@ -104,15 +105,15 @@ export function readChunks(
 }
 
 /** Returns the 413 for a body of more than `limit` bytes. */
-export function tooLarge(limit: number): HoldfastError {
-  return new HoldfastError('invalid', `the body is larger than ${limit} bytes`, { status: 413 });
+export function tooLarge(limit: number): RequestRefused {
+  return new RequestRefused(413, `the body is larger than ${limit} bytes`);
 }
 
 function readBytes({ headers }: FastifyRequest, bytes: Buffer): Body {
   if (bytes.length === 0) return { state: 'absent' };
   const why = whyNotJson(headers);
   if (why === null) return parseBytes(bytes);
-  return { state: 'refused', refusal: new HoldfastError('invalid', why, { status: 415 }) };
+  return { state: 'refused', refusal: new RequestRefused(415, why) };
 }
 
 function whyNotJson(headers: FastifyRequest['headers']): string | null {

@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { check, explain } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type Fields, isMapValue } from '../../protocol/values.ts';
+import { RequestRefused } from '../request-refused.ts';
 import { bodyOf, type FieldError } from './body.ts';
 import { inOneSentence, pathPrefix } from './reasons.ts';
 
@@ -86,8 +87,8 @@ function wholeFields(request: FastifyRequest, required: readonly string[]): Give
   throw fieldsMissing(required);
 }
 
-function fieldsMissing(required: readonly string[]): HoldfastError {
-  return new HoldfastError('invalid', 'fields are missing', { missing_parameters: required });
+function fieldsMissing(required: readonly string[]): RequestRefused {
+  return new RequestRefused(400, 'fields are missing', { missing_parameters: required });
 }
 
 function partialFields(request: FastifyRequest): GivenFields {
@@ -102,9 +103,9 @@ function notJson(why: string): HoldfastError {
   return new HoldfastError('invalid', `the body is not JSON: ${why}`);
 }
 
-function noFields(known: readonly string[]): HoldfastError {
+function noFields(known: readonly string[]): RequestRefused {
   const sentence = `Send at least one of these parameters: ${known.join(', ')}.`;
-  return new HoldfastError('invalid', sentence, { missing_parameters: sentence });
+  return new RequestRefused(400, sentence, { missing_parameters: sentence });
 }
 
 /** Returns the fields without the ignored ones, and with at most `MAX_UNKNOWN` unknown ones. */
@@ -127,7 +128,7 @@ export function badFields(
   issues: readonly z.core.$ZodIssue[],
   known: readonly string[],
   errors: readonly FieldError[] = [],
-): HoldfastError {
+): RequestRefused {
   const missing: string[] = [];
   const invalid = new Map<string, string[]>();
   for (const { path, kind, message } of explain(issues, known)) {
@@ -140,11 +141,11 @@ export function badFields(
     }
   }
   for (const [field, why] of errors) invalid.set(field, [why]);
-  const details = {
+  const body = {
     ...(missing.length > 0 ? { missing_parameters: missing } : {}),
     ...(invalid.size > 0 ? { invalid_parameters: joinReasons(invalid) } : {}),
   };
-  return new HoldfastError('invalid', 'invalid parameters', details);
+  return new RequestRefused(400, 'invalid parameters', body);
 }
 
 function joinReasons(reasons: ReadonlyMap<string, string[]>): Record<string, string> {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { HoldfastError } from '../../errors.ts';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../../protocol/name.ts';
+import { RequestRefused } from '../request-refused.ts';
 
 /** The path parameter with the name of an object, by kind. */
 export const NAME_PARAMETERS: Readonly<Record<Kind, string>> = {
@@ -13,5 +13,5 @@ export function nameIn(request: FastifyRequest, kind: Kind): string {
   const parameter = NAME_PARAMETERS[kind];
   const name = (request.params as Record<string, string>)[parameter] ?? '';
   if (NAME_PATTERN.test(name)) return name;
-  throw new HoldfastError('invalid', NAME_RULE, { invalid_parameters: { [parameter]: NAME_RULE } });
+  throw new RequestRefused(400, NAME_RULE, { invalid_parameters: { [parameter]: NAME_RULE } });
 }

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { check } from '../../desired/explain.ts';
-import { HoldfastError } from '../../errors.ts';
+import type { HoldfastError } from '../../errors.ts';
+import { RequestRefused } from '../request-refused.ts';
 import { badFields } from './fields.ts';
 
 /** A text that is not empty. A key that occurs twice in a query is a list, which no parameter accepts. */
@@ -70,7 +71,7 @@ function refuseOperators(query: Record<string, unknown>): void {
   const operators = Object.keys(query).filter((key) => key.includes('$'));
   if (operators.length === 0) return;
   const reason = 'operators are not supported';
-  throw new HoldfastError('invalid', reason, {
+  throw new RequestRefused(400, reason, {
     invalid_parameters: Object.fromEntries(operators.map((key) => [key, reason])),
   });
 }

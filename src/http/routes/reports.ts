@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
-import { HoldfastError } from '../../errors.ts';
 import { ObjectId } from '../../protocol/info.ts';
 import { Report, WorkerReport } from '../../protocol/report.ts';
 import {
@@ -20,6 +19,7 @@ import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/repl
 import { bodyOf } from '../request/body.ts';
 import { readJson } from '../request/fields.ts';
 import { pageSize, parameter, readQuery, Text, WholeNumber } from '../request/query.ts';
+import { RequestRefused } from '../request-refused.ts';
 import { sendAtRevision, withRevision } from '../revision.ts';
 
 /** How many invalid reports of one request are named. A body has room for three hundred thousand. */
@@ -190,7 +190,7 @@ async function readReports(request: FastifyRequest): Promise<Report[]> {
   }
   if (invalidCount === 0) return reports;
   const invalid_parameters = Object.fromEntries(problems);
-  throw new HoldfastError('invalid', 'a report is invalid', { invalid_parameters });
+  throw new RequestRefused(400, 'a report is invalid', { invalid_parameters });
 }
 
 type Problem = readonly [path: string, why: string];

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { HoldfastError } from '../../errors.ts';
 import { equalInConstantTime } from '../access/authentication.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { Fault, json } from '../openapi/replies.ts';
 import { readChunks, tooLarge } from '../request/body.ts';
+import { RequestRefused } from '../request-refused.ts';
 
 /** The largest payload that GitHub sends, in bytes: that of a push lists all its commits, with the files of each. */
 const BODY_LIMIT = 26_214_400;
@@ -49,7 +49,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
         throw tooLarge(BODY_LIMIT);
       }
       if (!isSigned(request, secret)) {
-        throw new HoldfastError('invalid', 'the signature is missing or wrong', { status: 401 });
+        throw new RequestRefused(401, 'the signature is missing or wrong');
       }
       void api.reconciler.pollOrigin();
       return reply.code(202).send({ accepted: true });

@@ -2,7 +2,7 @@ import { runYielding } from '../../async/pace.ts';
 import { readingRulesId } from '../../desired/app.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
-import { type ErrorKind, type HoldfastError, kindOf } from '../../errors.ts';
+import { type ErrorKind, type KnownError, kindOf } from '../../errors.ts';
 import type { Seeding } from '../../ids/seeding/seed.ts';
 import { createSeeder, type Seeder } from '../../ids/seeding/seeder.ts';
 import type { Head, Reader } from '../../source/source.ts';
@@ -34,7 +34,7 @@ export interface PassReport extends Advance {
 export type PassOutcome =
   | { ok: true; report: PassReport }
   /** `head` is the last head that was read; if the error is `refused`, its revision was refused. */
-  | { ok: false; error: HoldfastError; head?: Head | null };
+  | { ok: false; error: KnownError; head?: Head | null };
 
 /** Runs the passes of one manager, and keeps what they remember from one to the next. */
 export interface PassRunner {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import { factsOfFailure, HoldfastError } from '../../errors.ts';
+import { factsOfFailure, HoldfastError, knownError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Config } from '../../settings.ts';
 import type { MongoStore } from '../../store/mongo/open.ts';
@@ -67,11 +67,17 @@ async function openEmbedded(
  * `unavailable`, since trying again does not help.
  */
 export function errorOfFile(path: string, error: unknown): unknown {
-  if (!(error instanceof HoldfastError)) return error;
-  const { kind, message, details } = error;
-  const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(details['code']));
-  const code = details['code'] === undefined ? '' : `, ${details['code']}`;
-  return new HoldfastError(isDamaged ? 'invalid' : kind, `${message} (${path}${code})`, details, error);
+  const known = knownError(error);
+  if (known?.kind !== 'invalid' && known?.kind !== 'unavailable') return error;
+  const { kind, message, details } = known;
+  const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(details.code ?? '');
+  const code = details.code === undefined ? '' : `, ${details.code}`;
+  return new HoldfastError(
+    isDamaged ? 'invalid' : kind,
+    `${message} (${path}${code})`,
+    { ...(details.code !== undefined && { code: details.code }) },
+    error,
+  );
 }
 
 async function openShared(

@@ -239,5 +239,5 @@ export class Connection {
 /** Once the manager runs, a database that must not be used counts as one that cannot be reached. */
 function asUnavailable(error: unknown): never {
   if (!(error instanceof HoldfastError) || error.kind !== 'invalid') throw error;
-  throw new HoldfastError('unavailable', error.message, error.details, error);
+  throw new HoldfastError('unavailable', error.message, {}, error);
 }

@@ -10,11 +10,8 @@ export function claimHead({ state }: Work, expected: number, revision: string, a
 }
 
 /** Throws `conflict` if the sequence number of the last claim is not `expected`. */
-export function requireSequence(
-  { sequence, claimed }: ReturnType<StateWork['lastClaim']>,
-  expected: number,
-): void {
+export function requireSequence({ sequence }: ReturnType<StateWork['lastClaim']>, expected: number): void {
   if (sequence === expected) return;
   const message = 'another pass has claimed the store since; read the repository again';
-  throw new HoldfastError('conflict', message, { expected, sequence, claimed });
+  throw new HoldfastError('conflict', message);
 }

@@ -87,8 +87,8 @@ async function appsOfGroup(
   await forEachYielding(content.apps, (app) => {
     const row = byName.get(app);
     if (row === undefined) {
-      const message = `the store has dropped app "${app}" as outdated; the next pass applies it again`;
-      throw new HoldfastError('unavailable', message, { app, device_group: group });
+      const message = `the store has dropped app "${app}" of device group "${group}" as outdated; the next pass applies it again`;
+      throw new HoldfastError('unavailable', message);
     }
     apps.push(storedApp(row, defaults));
   });

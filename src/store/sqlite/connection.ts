@@ -135,6 +135,6 @@ export function closeConnections({ reader, writer }: Connections): void {
 function useWriteAheadLog(db: Database): void {
   const mode = prepare<{ journal_mode: string }>(db, 'PRAGMA journal_mode = WAL').get()?.journal_mode;
   if (mode === 'wal') return;
-  const message = 'the store cannot use a write-ahead log on this file system; move it to a local disk';
-  throw new HoldfastError('unavailable', message, { journal_mode: mode });
+  const message = `the store cannot use a write-ahead log on this file system (it offers ${mode}); move it to a local disk`;
+  throw new HoldfastError('unavailable', message);
 }

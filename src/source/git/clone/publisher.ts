@@ -3,7 +3,7 @@ import { join, posix } from 'node:path';
 import { descriptorShortage } from '../../../disk/descriptors.ts';
 import { hasSpace } from '../../../disk/space.ts';
 import { syncFiles, syncFolder } from '../../../disk/sync.ts';
-import { HoldfastError } from '../../../errors.ts';
+import { HoldfastError, knownError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import type { CommitDraft, Publisher, Reader } from '../../source.ts';
 import { refName } from '../process/commands.ts';
@@ -48,7 +48,8 @@ export function createClonePublisher(parts: ClonePublisherParts): Publisher {
     try {
       return await publish(base, drafts);
     } catch (error) {
-      if ((error as HoldfastError).details?.['commits'] !== undefined) throw error;
+      const known = knownError(error);
+      if (known?.kind === 'unavailable' && known.details.commits !== undefined) throw error;
       const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
       const refusal = await refusalOf(clone, error, paths);
       // To a commit that was made before it, someone's new commit looks like uncommitted work.

@@ -44,13 +44,21 @@ interface Diagnosis {
   code?: string | undefined;
 }
 
+/** What stands in the way of going back (docs/history.md). */
+interface WayBack {
+  conflicts?: readonly object[];
+  needs?: readonly object[];
+  /** The newest revision whose file is valid by the rules of today. */
+  newest_valid?: string | null;
+}
+
 /** The facts that each kind of error can tell besides its message; they are safe to show. */
 export interface ErrorDetails {
   invalid: Files & Diagnosis & { version?: number; known?: number };
   absent: { missing?: 'app' | 'device_group' | 'revision' | 'entry'; apps?: readonly string[] };
   present: { existing?: 'app' | 'device_group' };
   'moved-on': Record<never, never>;
-  conflict: Files & OwnCommit & { rows?: number; copied?: number };
+  conflict: Files & OwnCommit & WayBack & { rows?: number; copied?: number };
   /** `commits`: it is unknown whether these, one per draft, are published. */
   unavailable: Files & OwnCommit & Diagnosis & { commits?: readonly string[] };
   refused: Files & Diagnosis;

@@ -102,7 +102,7 @@ async function thenOf({ kind, name }: ObjectKey, work: Work): Promise<Then | nul
   if (object === undefined) {
     if (present.desired.object(kind, name) !== undefined) return null;
     const message = `${key} exists neither in ${request.to.slice(0, 12)} nor now`;
-    throw new HoldfastError('absent', message, { [`${kind}_exists`]: false });
+    throw new HoldfastError('absent', message, { missing: kind });
   }
   if (object.content !== undefined) return { ...object, content: object.content };
   const { problems = [], newestValid = await newestValidOf(key, work) } = rollback.refused ?? {};

@@ -13,6 +13,7 @@ import { fileErrors, fileWriteErrors, json } from '../openapi/replies.ts';
 import { writeContext } from '../request/context.ts';
 import { badFields, readFields } from '../request/fields.ts';
 import { isDryRun, WriteOptions } from '../request/write-options.ts';
+import { RequestRefused } from '../request-refused.ts';
 import { sendAtRevision } from '../revision.ts';
 
 const FILE_PATH = '/api/v2/files/:kind/:name';
@@ -95,7 +96,7 @@ function expectedBlob(request: FastifyRequest, present: ObjectFile | null): stri
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers;
   if (ifMatch === undefined && ifNoneMatch?.trim() !== '*') {
     const message = 'send If-Match with the ETag of the file, or If-None-Match: * for a new one';
-    throw new HoldfastError('invalid', message, { status: 428 });
+    throw new RequestRefused(428, message);
   }
   if (ifMatch === undefined) return null;
   const tags = ifMatchIn(request);

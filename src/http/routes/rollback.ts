@@ -12,6 +12,7 @@ import { documented } from '../openapi/documented.ts';
 import { json, writeErrors } from '../openapi/replies.ts';
 import { badFields, readJson } from '../request/fields.ts';
 import { isDryRun, reasonAndBase, WriteOptions } from '../request/write-options.ts';
+import { RequestRefused } from '../request-refused.ts';
 import { sendAtRevision } from '../revision.ts';
 
 const ObjectName = z
@@ -84,7 +85,8 @@ export function rollbackRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/rollback', docs, async (request, reply) => {
     const body = readBody(request);
     const { base, reason = body.reason } = reasonAndBase(request);
-    if (reason === undefined) throw new HoldfastError('invalid', 'why?', { missing_parameters: ['reason'] });
+    if (reason === undefined)
+      throw new RequestRefused(400, 'a reason is missing', { missing_parameters: ['reason'] });
     const { user, id } = request;
     const context = {
       user: user.name,
@@ -112,7 +114,7 @@ function readBody(request: FastifyRequest): RollbackBody {
   const { to, undo, objects, group, all } = parsed.data;
   const selections = [objects, group, all].filter((given) => given !== undefined).length;
   if (to === undefined && undo === undefined)
-    throw new HoldfastError('invalid', 'fields are missing', { missing_parameters: ['to'] });
+    throw new RequestRefused(400, 'fields are missing', { missing_parameters: ['to'] });
   const why = 'takes either "to" with one of "objects", "group" and "all", or "undo" alone';
   const isRight = to === undefined ? selections === 0 : undo === undefined && selections === 1;
   if (!isRight) throw badFields([], [], [[to === undefined ? 'undo' : 'to', why]]);

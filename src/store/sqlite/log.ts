@@ -33,7 +33,7 @@ export function checkLog(path: string, db: Database): void {
   if (last === undefined || last === inFile.position) return;
   const first = firstPosition(`${path}-wal`, inFile);
   if (first === null || (inFile.position >= first - 1 && inFile.position <= last)) return;
-  throw foreignLog({ file: inFile.position, first, last });
+  throw foreignLog();
 }
 
 /** The position in the file, and the number of the page that contains it. */
@@ -65,11 +65,11 @@ function readWithoutLog<T>(path: string, read: (file: Database) => T): T | undef
   }
 }
 
-function foreignLog(details: Record<string, number>): HoldfastError {
+function foreignLog(): HoldfastError {
   const message =
     'the log beside the store (-wal) belongs to another file, such as one that this file replaced; ' +
     'to use this file, delete the -wal and -shm files beside it';
-  return new HoldfastError('invalid', message, details);
+  return new HoldfastError('invalid', message);
 }
 
 /**

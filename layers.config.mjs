@@ -79,7 +79,7 @@ export const layers = {
     promise: 'applied objects, ids, operations, the ledger and the history, reports',
   },
   reconcile: {
-    may: ['errors', 'async', 'faults', 'protocol', 'desired', 'ids', 'plan', 'source', 'store'],
+    may: ['errors', 'async', 'faults', 'protocol', 'desired', 'ids', 'plan', 'preview', 'source', 'store'],
     promise: 'a pass, when passes run, the status',
   },
   change: {

@@ -3,6 +3,7 @@ import type { Writer } from '../change/write.ts';
 import type { Devices } from '../fleet/devices.ts';
 import type { IdStore } from '../ids/id-store.ts';
 import type { Recorder } from '../ids/record/recorder.ts';
+import type { BranchPlans } from '../reconcile/branch-plan.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type {
   ObjectReads,
@@ -35,6 +36,7 @@ export interface Api {
     Pick<PassStore, 'appliedObjects'>;
   writer: Writer;
   rollbacks: Rollbacks;
+  branchPlans: BranchPlans;
   reconciler: Reconciler;
   recorder: Pick<Recorder, 'status'>;
   info: InfoCache;

@@ -33,6 +33,7 @@ import { fileRoutes } from './routes/files.ts';
 import { infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
+import { planRoutes } from './routes/plan.ts';
 import { pruneRoutes } from './routes/prune.ts';
 import { reconcileRoutes } from './routes/reconcile.ts';
 import { reportRoutes } from './routes/reports.ts';
@@ -130,6 +131,7 @@ const ROUTES = [
   changesRoutes,
   fileRoutes,
   infoRoutes,
+  planRoutes,
   pruneRoutes,
   rollbackRoutes,
   operationRoutes,

@@ -108,8 +108,8 @@ function filesOf(state: DesiredState, keys: readonly string[]): string[] {
   });
 }
 
-/** Returns the changes that turn the files of `after` into those of `before`. */
-async function changesTo(
+/** Resolves to the changes that turn the files of `after` into those of `before`. */
+export async function changesTo(
   before: readonly TreeEntry[],
   after: readonly TreeEntry[],
   load: (entry: TreeEntry) => ReturnType<typeof loadFile>,

@@ -9,6 +9,7 @@ import { renderInfo } from '../http/info/render.ts';
 import { createRecorder, type Recorder, type RecorderDependencies } from '../ids/record/recorder.ts';
 import type { Clock } from '../process/clock.ts';
 import type { AppDefaults } from '../protocol/app.ts';
+import { type BranchPlans, createBranchPlans } from '../reconcile/branch-plan.ts';
 import type { OnProgress } from '../reconcile/pass/dependencies.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings.ts';
@@ -45,6 +46,7 @@ export interface Engine {
   recorder: Recorder;
   writer: Writer;
   rollbacks: Rollbacks;
+  branchPlans: BranchPlans;
   info: InfoCache;
   /** Milliseconds that a write, or a request to reconcile, waits for its pass. */
   waitLimit: number;
@@ -91,7 +93,8 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   };
   const writer = createWriter(writing);
   const rollbacks = createRollbacks(writer, writing);
-  return { reconciler, recorder, writer, rollbacks, info, waitLimit };
+  const branchPlans = createBranchPlans({ source, reconciler, defaults });
+  return { reconciler, recorder, writer, rollbacks, branchPlans, info, waitLimit };
 }
 
 function recordListener(

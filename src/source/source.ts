@@ -106,6 +106,11 @@ export interface SourceOrigin {
   /** Fetches. Rejects as `unavailable`, with a message that says what to check. */
   refresh(): Promise<void>;
   /**
+   * Looks for a branch, a tag, a pull request (`pr/12`, `mr/12`) or a full commit id at origin, and makes its commit
+   * readable for now. Resolves to its full id; null if origin does not have it. Rejects as `unavailable`.
+   */
+  find(name: string): Promise<string | null>;
+  /**
    * Ends running transfers at once, except those of the record of ids. Calls that needed them reject with an error that
    * `isShutdownError` recognizes.
    */

@@ -27,6 +27,7 @@ function passesIn(situation: Situation) {
       situation.calls.push('refresh');
       if (situation.isOriginDown) throw new HoldfastError('unavailable', 'origin is unreachable');
     },
+    find: async () => null,
     interrupt: () => undefined,
     abandon: () => undefined,
     abandonRecord: () => undefined,

@@ -83,6 +83,7 @@ describe('a start while origin does not answer', () => {
       });
     const origin = {
       refresh,
+      find: async () => null,
       interrupt: () => undefined,
       abandon: () => undefined,
       abandonRecord: () => undefined,

@@ -19,6 +19,7 @@ import { moveRefs } from '../refs/move.ts';
 import type { Repository } from '../repository/repository.ts';
 import { type CommitWriter, openCommitWriter } from '../write/commit-writer.ts';
 import { createPushPublisher } from '../write/push-publisher.ts';
+import { findAtOrigin } from './find.ts';
 import { removeFailedWriter } from './leftovers.ts';
 import { createMaintenance } from './maintenance.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
@@ -48,10 +49,10 @@ export interface RemoteSource extends Source {
 export async function openRemote(options: RemoteOptions): Promise<RemoteSource> {
   const branch = refName(`refs/heads/${options.branch}`);
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
-  const { context } = repository;
   const { limits, access } = options;
-  const { origin, recordOrigin, checks, ...endings } = connectOrigin(context, transfer, branch, options);
-  const inner = createReader(repository, openObjects(context), () =>
+  const connection = connectOrigin(repository.context, transfer, branch, options);
+  const { origin, recordOrigin, checks, find, ...endings } = connection;
+  const inner = createReader(repository, openObjects(repository.context), () =>
     followedBranch(repository, trackingRef(branch)),
   );
   const writer = openCommitWriter(repository, () => removeFailedWriter(repository.gitFolder));
@@ -61,6 +62,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   };
   const mirror = createMirrorState({ options, repository, branch, origin, limits, checks, endProcesses });
   const turns = new Queue();
+  const add = <T>(act: () => Promise<T>) => turns.run(() => maintenance.addingObjects(act));
   const reader = mirrorReader(inner, branch, mirror);
   const publish = remotePublisher(
     { ...options, branch },
@@ -85,7 +87,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     }),
     // There is no work tree: a folder exists only once it is in a commit.
     isFolderOnDisk: async () => false,
-    origin: { refresh: () => turns.run(() => maintenance.addingObjects(mirror.repairAndFetch)), ...endings },
+    origin: { refresh: () => add(mirror.repairAndFetch), find: (name) => add(() => find(name)), ...endings },
     close: async () => {
       endings.abandon();
       endings.abandonRecord();
@@ -148,6 +150,7 @@ function connectOrigin(
     origin: observed(createOrigin(transfers, branch, limits), onTransfer),
     recordOrigin: observed(createOrigin(recordTransfers, branch, limits), onTransfer),
     checks,
+    find: (name: string) => findAtOrigin(name, transfers, limits.usual),
     interrupt: () => {
       checks.end();
       transfers.end();

@@ -98,6 +98,15 @@ export function refName(text: string): string {
   throw new HoldfastError('invalid', `"${text.slice(0, 200)}" is not a valid branch name`);
 }
 
+const ORIGIN_REF =
+  /^refs\/(?:heads|tags|pull|merge-requests)\/(?!.*(?:\.\.|\/\/|\.lock(?:\/|$)|\/\.))[A-Za-z0-9][\w./+-]*(?<![./])$/;
+
+/** Returns the text if it is the full name of a ref of origin that users may name; otherwise throws an `invalid` error. */
+function originRef(text: string): string {
+  if (ORIGIN_REF.test(text)) return text;
+  throw new HoldfastError('invalid', 'this is not the name of a ref');
+}
+
 /** Returns the ref of the mirror that holds the last known commit of a branch of origin. */
 export function trackingRef(branch: string): string {
   return refName(branch.replace(/^refs\/heads\//, 'refs/remotes/origin/'));
@@ -183,6 +192,27 @@ export const commands = {
   listTop: (tree: string) => command('ls-tree', '-z', '--end-of-options', objectId(tree)),
   /** Prints the full names of all branches. */
   branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
+  /** Prints a line of `<id> TAB <full name>` for each of these refs that origin has, and for the commit of a tag. */
+  originRefs: (...refs: string[]) =>
+    command(
+      'ls-remote',
+      '--quiet',
+      '--end-of-options',
+      'origin',
+      ...refs.flatMap((ref) => [originRef(ref), `${originRef(ref)}^{}`]),
+    ),
+  /** Fetches what a ref of origin stands for, or a commit, and makes no ref of it. */
+  fetchOne: (wanted: string) =>
+    command(
+      'fetch',
+      '--quiet',
+      '--no-tags',
+      '--no-write-fetch-head',
+      '--update-shallow',
+      '--end-of-options',
+      'origin',
+      ORIGIN_REF.test(wanted) ? wanted : objectId(wanted),
+    ),
   /** Prints a line of `<id> TAB <full name>` for each branch that origin has. */
   originBranches: () => command('ls-remote', '--quiet', '--heads', 'origin'),
   /** Prints lines of `<id> SP <full name>` for these refs and any below them; the objects can be of any type. */

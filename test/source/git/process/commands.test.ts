@@ -121,6 +121,8 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['ignoresCase', []],
   ['listWorkTrees', []],
   ['updateRefs', []],
+  ['fetchOne', ['ref']],
+  ['originRefs', ['ref', 'ref', 'ref']],
   ['topAndPrefix', []],
   ['userStatus', ['path']],
   ['userAdd', []],
@@ -135,7 +137,7 @@ const HASH = '([0-9a-f]{40}|[0-9a-f]{64})';
 const SHAPES = [
   String.raw`^\^?${HASH}$`,
   `^${NAME}$`,
-  String.raw`^${NAME}\^\{commit\}$`,
+  String.raw`^${NAME}\^\{(commit)?\}$`,
   String.raw`^\+(refs\/)?heads\/[^ \p{Cc}:]+:refs\/remotes\/origin\/[^ \p{Cc}:]+$`,
   `^${HASH}:${NAME}$`,
   `^--force-with-lease=${NAME}:${HASH}?$`,

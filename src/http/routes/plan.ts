@@ -1,0 +1,59 @@
+import type { FastifyInstance } from 'fastify';
+import * as z from 'zod';
+import { withinLimit } from '../../change/wait-limit.ts';
+import { effectRecord, stepRecord } from '../../plan/records.ts';
+import { EffectRecord, ProblemRecord, StepRecord } from '../../protocol/plan.ts';
+import type { BranchPlan } from '../../reconcile/branch-plan.ts';
+import type { Api } from '../api.ts';
+import { documented } from '../openapi/documented.ts';
+import { commonErrors, conditionErrors, Fault, json, parameterErrors } from '../openapi/replies.ts';
+import { readQuery, Text } from '../request/query.ts';
+
+const Query = z.object({
+  revision: Text.max(300, 'must have at most 300 characters').describe(
+    'A branch, a tag, a full or short id, or a pull request: pr/12, mr/12.',
+  ),
+});
+
+const BranchPlanRecord = z
+  .object({
+    revision: z.string(),
+    base: z.string().nullable().describe('The revision that is applied.'),
+    merge_base: z.string().describe('Where the branch began.'),
+    steps: z.array(StepRecord),
+    effects: z.array(EffectRecord),
+    problems: z.array(ProblemRecord),
+  })
+  .meta({ id: 'BranchPlan' });
+
+const docs = documented({
+  operationId: 'planRevision',
+  summary: 'What a branch, tag or pull request of the origin would change',
+  tag: 'manager',
+  querystring: Query,
+  reply: [200, json('The plan.', BranchPlanRecord)],
+  errors: {
+    ...commonErrors,
+    ...parameterErrors,
+    404: conditionErrors[404],
+    409: json('It has no commit in common with the branch that is followed.', Fault),
+  },
+});
+
+/** Plans without a checkout (docs/history.md). */
+export function planRoutes(app: FastifyInstance, { branchPlans, waitLimit }: Api): void {
+  app.get('/api/v2/plan', docs, async (request) => {
+    const { revision } = readQuery(request, Query);
+    return planRecord(await withinLimit(waitLimit, branchPlans.plan(revision)));
+  });
+}
+
+function planRecord({ mergeBase, steps, effects, ...plan }: BranchPlan): z.infer<typeof BranchPlanRecord> {
+  return {
+    ...plan,
+    merge_base: mergeBase,
+    steps: steps.map(stepRecord),
+    effects: effects.map(effectRecord),
+    problems: [...plan.problems],
+  };
+}

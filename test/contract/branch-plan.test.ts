@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { inDesiredState } from '../support/folder.ts';
+import { SMALL_FLEET, startManager } from '../support/manager.ts';
+import { startFollower, testOrigin } from '../support/origin.ts';
+
+const WEB_2 = { 'apps/web.yaml': 'container_image: nginx:2\n' };
+
+describe('GET /plan', () => {
+  it('plans a branch of the clone, without undoing what others have changed since it began', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const { repository } = manager;
+    const begun = await repository.git('rev-parse', 'HEAD');
+    await repository.git('switch', '--quiet', '--create', 'topic');
+    const topic = await repository.commit(
+      inDesiredState({ ...WEB_2, 'apps/bad.yaml': 'container_image: 1\n' }),
+    );
+    await repository.git('switch', '--quiet', 'main');
+    const head = await repository.commit(inDesiredState({ 'apps/cron.yaml': 'container_image: cron:9\n' }));
+    await manager.reconcile();
+    const { status, body } = await manager.get('/api/v2/plan?revision=topic');
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      revision: topic,
+      base: head,
+      merge_base: begun,
+      steps: [expect.objectContaining({ kind: 'app', name: 'web', action: 'update' })],
+      effects: [{ app: 'web', action: 'restart', groups: ['edge'], devices: null }],
+      problems: [expect.objectContaining({ file: 'apps/bad.yaml' })],
+    });
+    expect((await manager.get(`/api/v2/plan?revision=${topic.slice(0, 8)}`)).body).toEqual(body);
+    expect(await repository.git('rev-parse', 'HEAD')).toBe(head);
+  });
+
+  it.each([
+    ['an unknown name', 'nope', 404],
+    ['an expression of git', 'main~1', 404],
+    ['an option of git', '--output=x', 404],
+    ['nothing', '', 400],
+  ])('refuses %s', async (_, revision, status) => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    expect((await manager.get(`/api/v2/plan?revision=${encodeURIComponent(revision)}`)).status).toBe(status);
+  });
+
+  it('refuses a branch that has no commit in common', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    await manager.repository.git('switch', '--quiet', '--orphan', 'other');
+    await manager.repository.commit(inDesiredState(WEB_2));
+    await manager.repository.git('switch', '--quiet', 'main');
+    await manager.reconcile();
+    expect((await manager.get('/api/v2/plan?revision=other')).status).toBe(409);
+  });
+});
+
+describe('GET /plan of a remote repository', () => {
+  it('fetches a branch, a tag with a message and a pull request, and keeps no ref of them', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const { user } = origin;
+    await user.git('fetch', '--quiet', 'origin');
+    await user.git('switch', '--quiet', '--create', 'topic', 'origin/main');
+    const topic = await user.commit(inDesiredState(WEB_2));
+    await user.git('tag', '--annotate', '--message', 'two', 'v2');
+    const refs = ['HEAD:refs/heads/topic', 'v2', 'HEAD:refs/pull/12/head', 'HEAD:refs/merge-requests/7/head'];
+    await user.git('push', '--quiet', 'origin', ...refs);
+    for (const name of ['topic', 'v2', 'pr/12', 'mr/7', topic]) {
+      const { status, body } = await manager.get(`/api/v2/plan?revision=${name}`);
+      expect([name, status, body.revision]).toEqual([name, 200, topic]);
+      expect(body.steps).toEqual([expect.objectContaining({ name: 'web', action: 'update' })]);
+    }
+    for (const name of ['pr/13', 'nope', '0'.repeat(40)])
+      expect((await manager.get(`/api/v2/plan?revision=${name}`)).status).toBe(404);
+    expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('nginx:1.26');
+  });
+
+  it('follows a branch that moves at origin', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const { user } = origin;
+    await user.git('fetch', '--quiet', 'origin');
+    await user.git('switch', '--quiet', '--create', 'topic', 'origin/main');
+    for (const image of ['nginx:2', 'nginx:3']) {
+      const revision = await user.commit(inDesiredState({ 'apps/web.yaml': `container_image: ${image}\n` }));
+      await user.git('push', '--quiet', 'origin', 'HEAD:refs/heads/topic');
+      const { body } = await manager.get('/api/v2/plan?revision=topic');
+      expect([body.revision, body.steps[0].after.container_image]).toEqual([revision, image]);
+    }
+  });
+});

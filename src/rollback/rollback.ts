@@ -62,7 +62,7 @@ export interface Blame {
 }
 
 /** The files of a revision that today's rules refuse. */
-export interface RefusedFiles {
+interface RefusedFiles {
   problems: Problem[];
   /** The newest commit before it in which the first of these files is valid; null if there is none. */
   newestValid: string | null;

@@ -75,8 +75,7 @@ async function resolveAtOrigin(
   const found = known ?? (await origin?.find(name)) ?? null;
   const revision = found === null ? null : await reader.resolve(found);
   if (revision !== null) return revision;
-  const details = { status: 404, revision_exists: false };
-  throw new HoldfastError('absent', `there is no revision ${name.slice(0, 200)}`, details);
+  throw new HoldfastError('absent', `there is no revision ${name.slice(0, 200)}`, { missing: 'revision' });
 }
 
 function headOf({ reconciler }: BranchPlanDependencies): string {

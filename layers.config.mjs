@@ -79,8 +79,20 @@ export const layers = {
     promise: 'applied objects, ids, operations, the ledger and the history, reports',
   },
   reconcile: {
-    may: ['errors', 'async', 'faults', 'protocol', 'desired', 'ids', 'plan', 'preview', 'source', 'store'],
-    promise: 'a pass, when passes run, the status',
+    may: [
+      'errors',
+      'async',
+      'faults',
+      'protocol',
+      'desired',
+      'ids',
+      'plan',
+      'preview',
+      'history',
+      'source',
+      'store',
+    ],
+    promise: 'a pass, when passes run, the status; tells the history',
   },
   change: {
     may: [

@@ -27,6 +27,11 @@ export interface CommitEntry {
 
 /** The committer of commits that the API makes. */
 const API_COMMITTER = 'Holdfast';
+/** Returns how a commit came, by the name of its committer. */
+export function viaOf(committer: string): Via {
+  return committer === API_COMMITTER ? 'api' : 'git';
+}
+
 /** The most characters of a subject, and of a name, that are kept. */
 const MAX_TEXT = 500;
 /** The most authors that are listed. */
@@ -40,7 +45,7 @@ export function commitEntry(commit: FolderCommit, forge: string | null): CommitE
   const { revision, author, committer, message } = commit;
   const trailers = trailersOf(message);
   const user = trailers.get('api-user')?.[0];
-  const isFromApi = committer.name === API_COMMITTER && user !== undefined;
+  const isFromApi = viaOf(committer.name) === 'api' && user !== undefined;
   const name = short(isFromApi ? user : author.name);
   const coAuthors = (trailers.get('co-authored-by') ?? []).map(nameOf);
   const authors = [name, ...commit.sideAuthors.map((person) => short(person.name)), ...coAuthors];

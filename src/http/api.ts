@@ -4,6 +4,7 @@ import type { Devices } from '../fleet/devices.ts';
 import type { IdStore } from '../ids/id-store.ts';
 import type { Recorder } from '../ids/record/recorder.ts';
 import type { BranchPlans } from '../reconcile/branch-plan.ts';
+import type { Past } from '../reconcile/history/past.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type {
   ObjectReads,
@@ -39,6 +40,8 @@ export interface Api {
   branchPlans: BranchPlans;
   reconciler: Reconciler;
   recorder: Pick<Recorder, 'status'>;
+  /** The history. */
+  past: Past;
   info: InfoCache;
   devices: Pick<Devices, 'countPoll'>;
   metrics: Metrics;

@@ -30,6 +30,7 @@ import { appRoutes } from './routes/apps.ts';
 import { changesRoutes } from './routes/changes.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
 import { fileRoutes } from './routes/files.ts';
+import { historyRoutes } from './routes/history.ts';
 import { infoRoutes } from './routes/info.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
@@ -37,6 +38,7 @@ import { planRoutes } from './routes/plan.ts';
 import { pruneRoutes } from './routes/prune.ts';
 import { reconcileRoutes } from './routes/reconcile.ts';
 import { reportRoutes } from './routes/reports.ts';
+import { revisionRoutes } from './routes/revisions.ts';
 import { rollbackRoutes } from './routes/rollback.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
@@ -135,6 +137,8 @@ const ROUTES = [
   pruneRoutes,
   rollbackRoutes,
   operationRoutes,
+  historyRoutes,
+  revisionRoutes,
   reportRoutes,
   statusRoutes,
   reconcileRoutes,

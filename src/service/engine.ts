@@ -4,18 +4,24 @@ import { createRollbacks, type Rollbacks } from '../change/rollback.ts';
 import type { Writer, WriterDependencies } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
 import type { Faults } from '../faults.ts';
+import { webAddressOf } from '../history/message.ts';
 import { createInfoCache, type InfoCache } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
 import { createRecorder, type Recorder, type RecorderDependencies } from '../ids/record/recorder.ts';
 import type { Clock } from '../process/clock.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { type BranchPlans, createBranchPlans } from '../reconcile/branch-plan.ts';
+import type { HistoryDependencies } from '../reconcile/history/dependencies.ts';
+import { createPast, type Past } from '../reconcile/history/past.ts';
+import { createTeller, type Teller } from '../reconcile/history/teller.ts';
 import type { OnProgress } from '../reconcile/pass/dependencies.ts';
+import type { PassOutcome } from '../reconcile/pass/pass.ts';
 import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import type { Store } from '../store/store.ts';
+import { createHistoryLog } from './observability/history-log.ts';
 import type { ServiceMetrics } from './observability/metrics.ts';
 import { createPassLog } from './observability/pass-log.ts';
 import { createRecordLog } from './observability/record-log.ts';
@@ -44,6 +50,8 @@ export interface EngineParts {
 export interface Engine {
   reconciler: Reconciler;
   recorder: Recorder;
+  teller: Teller;
+  past: Past;
   writer: Writer;
   rollbacks: Rollbacks;
   branchPlans: BranchPlans;
@@ -61,6 +69,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, onStatus });
   const cache = openInfoCache(config, parts);
   const info = recordedInfo(recorder, cache);
+  const { teller, past } = buildHistory(config, parts, () => reconciler.passes.memory());
   const reconciler = createReconciler({
     source,
     store,
@@ -75,7 +84,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     onApplied: (keys) => info.invalidate(keys),
     // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
     onSeeded: (isServed) => (isServed ? info : cache).invalidate(null),
-    onPass: passListener(recorder, metrics, createPassLog(logger, now)),
+    onPass: passListener(recorder, teller, metrics, createPassLog(logger, now)),
   });
   // In milliseconds; twice the limit, for a fetch and a push.
   const waitLimit = 2 * config.GIT_TIMEOUT * 1000;
@@ -94,7 +103,18 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const writer = createWriter(writing);
   const rollbacks = createRollbacks(writer, writing);
   const branchPlans = createBranchPlans({ source, reconciler, defaults });
-  return { reconciler, recorder, writer, rollbacks, branchPlans, info, waitLimit };
+  return { reconciler, recorder, teller, past, writer, rollbacks, branchPlans, info, waitLimit };
+}
+
+function buildHistory(
+  { GIT_REMOTE }: Config,
+  { source: { reader, record }, store, defaults, logger }: EngineParts,
+  memory: HistoryDependencies['memory'],
+): Pick<Engine, 'teller' | 'past'> {
+  const onFailure = createHistoryLog(logger);
+  const forge = webAddressOf(GIT_REMOTE);
+  const teller = createTeller({ reader, store, defaults, forge, memory, onFailure });
+  return { teller, past: createPast({ reader, store, teller, defaults, folder: record.folder }) };
 }
 
 function recordListener(
@@ -130,18 +150,27 @@ function recordedInfo(recorder: Recorder, cache: InfoCache): InfoCache {
   };
 }
 
+/** Has the history told, without waiting for it. */
+function tell(teller: Teller, outcome: PassOutcome): void {
+  if (outcome.ok) void teller.catchUp();
+  else if (outcome.error.kind === 'refused' && outcome.head?.revision != null)
+    void teller.refused(outcome.head.revision);
+}
+
 /**
- * Logs and counts each pass and has ids recorded. After a seeding it waits for an attempt to record them: if the
+ * Logs and counts each pass, has the history told, and ids recorded. After a seeding it waits for an attempt to record them: if the
  * store were lost again before that, the next one would find only the older record.
  */
 function passListener(
   recorder: Recorder,
+  teller: Teller,
   metrics: ServiceMetrics,
   log: ReturnType<typeof createPassLog>,
 ): ReconcilerDependencies['onPass'] {
   return async (outcome, status) => {
     await log(outcome, status);
     metrics.countPass(outcome, status);
+    tell(teller, outcome);
     if (!outcome.ok) return recorder.scheduleWrite();
     const { seeding, recordVersion } = outcome.report;
     if (recordVersion !== null) recorder.allowReplacing(recordVersion);

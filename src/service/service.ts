@@ -140,7 +140,7 @@ async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>)
   await pass;
 }
 
-interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder'> {
+interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder' | 'teller'> {
   server: FastifyInstance;
   source: Source;
   lease: PollLease | null;
@@ -163,6 +163,7 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   source.origin?.interrupt();
   await closed;
   cancelAbandon();
+  await running.teller.close();
   await closeRecord(running, expired);
   cancelAbandonRecord();
   await source.close();

@@ -1,5 +1,5 @@
 import { HoldfastError } from '../errors.ts';
-import type { FolderCommit } from '../history/commit.ts';
+import type { FolderCommit, Person } from '../history/commit.ts';
 import type { IdsReader } from '../ids/ids-reader.ts';
 import type { IdsRecord } from '../ids/ids-record.ts';
 
@@ -21,6 +21,17 @@ export interface LogQuery {
   limit: number;
   /** Whether the first commit that would be read is left out: the last one of the page before. */
   skipsFirst: boolean;
+}
+
+/** A line of a file, and the commit that wrote it. */
+export interface BlamedLine {
+  text: string;
+  revision: string;
+  author: Person;
+  /** The committer's name. */
+  committer: string;
+  /** Committer time, Unix seconds. */
+  time: number;
 }
 
 /** A page of commits. */
@@ -52,6 +63,8 @@ export interface Reader extends IdsReader {
   lastChange(revision: string): Promise<string | null>;
   /** Resolves to commits of the first-parent line, each with its difference to its first parent. */
   log(query: LogQuery): Promise<FolderLog>;
+  /** Resolves to the lines of a file of the folder, each with the commit that wrote it. The file must be there. */
+  blame(revision: string, path: string): Promise<BlamedLine[]>;
   /** Ends the git processes of the reader. */
   close(): Promise<void>;
 }

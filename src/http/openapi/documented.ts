@@ -14,6 +14,7 @@ export const TAGS = {
   changes: 'Change several objects at once.',
   devices: 'The endpoint that devices poll.',
   reports: 'Reports from devices.',
+  history: 'What changed, by whom and when; and the values before and after.',
   manager: 'The manager itself: probes, metrics, and how far it has followed git.',
 } as const;
 export type Tag = keyof typeof TAGS;

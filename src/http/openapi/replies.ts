@@ -112,6 +112,14 @@ export const bodyErrors = {
   415: json('The body is not JSON.', Fault),
 };
 
+/** The reply to a revision or an entry that does not exist. */
+export const absentErrors = {
+  404: json(
+    'There is no such revision, or no entry of it.',
+    z.union([RevisionExists, z.object({ entry_exists: z.literal(false) })]).meta({ id: 'HistoryAbsence' }),
+  ),
+};
+
 /** The replies to a failed precondition. */
 export const conditionErrors = {
   404: json('There is no such revision as Holdfast-Base.', RevisionExists),

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { forEachYielding } from '../../async/pace.ts';
+import { effectsOf } from '../../plan/effect.ts';
 import type { Step } from '../../plan/step.ts';
 import type { AssignedId } from '../../store/store.ts';
 import type { PassDependencies } from './dependencies.ts';
@@ -9,6 +10,8 @@ import { isApplied, type RevisionPlan } from './plan-revision.ts';
 /** What applying a plan works with. */
 interface ApplyContext extends PassDependencies {
   memory: Memory;
+  /** The branch that is followed. */
+  branch: string | null;
 }
 
 /** What a pass changed in the store. */
@@ -31,7 +34,7 @@ const NOTHING: Advance = { steps: [], ids: [], isFirst: false, rewrittenFrom: nu
  * manager claims a head first: then the base of the plan is no longer that of the store.
  */
 export async function applyPlan(plan: RevisionPlan, context: ApplyContext): Promise<Advance> {
-  const { reader, store, memory, now, faults, onProgress } = context;
+  const { reader, store, memory, branch, now, faults, onProgress } = context;
   const { revision, base: before, steps, origins, rules } = plan;
   if (revision === null) return NOTHING;
   if (isApplied(plan, memory)) {
@@ -46,7 +49,9 @@ export async function applyPlan(plan: RevisionPlan, context: ApplyContext): Prom
   memory.store.sequence = sequence;
   memory.store.attempted = { revision, at };
   const onStep = (done: number): void => onProgress({ phase: 'applying', done, total: steps.length });
-  const ids = await store.apply({ revision, sequence, at, steps, rules, origins, onStep });
+  const effects = effectsOf(steps, memory.applied);
+  const batch = { revision, sequence, at, steps, rules, origins, branch, effects, onStep };
+  const ids = await store.apply(batch);
   faults.pass('apply-done');
   // The end of a large transaction has blocked the event loop; what follows must not prolong that.
   if (steps.length >= MANY) await setImmediate();

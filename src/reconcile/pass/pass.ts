@@ -130,7 +130,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
 
 /** Reads the head, plans it and applies the plan. `rules`: see `ApplyBatch`. */
 async function advance(
-  { head: { revision }, memory }: Start,
+  { head: { revision, branch }, memory }: Start,
   snapshot: Snapshot,
   rules: string,
   dependencies: PassDependencies,
@@ -138,7 +138,7 @@ async function advance(
   const touched = await snapshot.advance(revision, () => storedFiles(memory, rules));
   for (const key of touched) memory.pending.add(key);
   const plan = await planHead({ revision, desired: snapshot.state, rules }, memory, dependencies);
-  return applyPlan(plan, { ...dependencies, memory });
+  return applyPlan(plan, { ...dependencies, memory, branch });
 }
 
 async function markAttempted(store: PassStore, { head, memory }: Start, at: number): Promise<void> {

@@ -53,5 +53,6 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     touchedPaths: suspecting(inner.touchedPaths),
     commitsBetween: suspecting(inner.commitsBetween),
     log: suspecting(inner.log),
+    blame: suspecting(inner.blame),
   };
 }

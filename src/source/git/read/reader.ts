@@ -10,6 +10,7 @@ import { askGit, GitFailure, MAX_OUTPUT, runGit } from '../process/run.ts';
 import type { Followed } from '../refs/followed.ts';
 import { unreadableCommit } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
+import { readBlame } from './blame.ts';
 import { findFolder } from './folder-tree.ts';
 import { readBetween, readHistory, readTouched } from './history.ts';
 import { readLog } from './log.ts';
@@ -58,6 +59,7 @@ export function createReader(
       asUnavailable(() => readIsAncestor(repository, objects, ancestor, revision)),
     commonAncestor: (one, other) => asUnavailable(() => readCommonAncestor(repository, objects, one, other)),
     history: () => asUnavailable(() => readHistory(repository)),
+    blame: (revision, path) => asUnavailable(() => readBlame(repository, revision, path)),
     log: (query) => asUnavailable(() => readLog(repository, query)),
     touchedPaths: (from, to) => asUnavailable(() => readTouched(repository, from, to)),
     commitsBetween: (from, to) => asUnavailable(() => readBetween(repository, from, to)),

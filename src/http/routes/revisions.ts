@@ -1,0 +1,71 @@
+import type { FastifyInstance } from 'fastify';
+import * as z from 'zod';
+import { absentError, revisionAbsent } from '../../change/refusals.ts';
+import { HoldfastError } from '../../errors.ts';
+import { KINDS, type Kind, NAME_PATTERN } from '../../protocol/name.ts';
+import type { Api } from '../api.ts';
+import { Blame, Diff } from '../history-records.ts';
+import { documented } from '../openapi/documented.ts';
+import { absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { readQuery, Text } from '../request/query.ts';
+
+const DiffQuery = z.object({ from: Text, to: Text });
+
+const diffDocs = documented({
+  operationId: 'compareRevisions',
+  summary: 'Compare the desired state of two revisions',
+  tag: 'history',
+  querystring: DiffQuery,
+  reply: [200, json('What is different at `to`.', Diff)],
+  errors: { ...commonErrors, ...parameterErrors, ...absentErrors },
+});
+
+const BlameQuery = z.object({
+  revision: Text.optional().describe('The applied revision by default.'),
+});
+
+const blameDocs = documented({
+  operationId: 'blameObject',
+  summary: 'Read which commit wrote each line of an object’s file',
+  tag: 'history',
+  params: z.object({ kind: z.enum(KINDS), name: z.string() }),
+  querystring: BlameQuery,
+  reply: [200, json('The lines of the file.', Blame)],
+  errors: { ...commonErrors, ...parameterErrors, ...absentErrors },
+});
+
+/** What is different between two revisions, and who wrote the lines of a file. */
+export function revisionRoutes(app: FastifyInstance, api: Api): void {
+  const { past } = api;
+  app.get('/api/v2/diff', diffDocs, async (request) => {
+    const { from, to } = readQuery(request, DiffQuery);
+    const ends = [await requireRevision(from, api), await requireRevision(to, api)] as const;
+    const { steps, files, stepsTotal, filesTotal } = await past.diff(...ends);
+    return { from: ends[0], to: ends[1], steps, steps_total: stepsTotal, files, files_total: filesTotal };
+  });
+  app.get<{ Params: { kind: Kind; name: string } }>(
+    '/api/v2/blame/:kind/:name',
+    blameDocs,
+    async (request) => {
+      const { kind, name } = request.params;
+      if (!KINDS.includes(kind))
+        throw new HoldfastError('absent', 'no such kind', { status: 404, kind_exists: false });
+      if (!NAME_PATTERN.test(name)) throw absentError(kind, name);
+      const { revision } = readQuery(request, BlameQuery);
+      const wanted = revision ?? api.reconciler.status().applied?.revision;
+      if (wanted === undefined) throw absentError(kind, name);
+      const found = await past.blame(kind, name, await requireRevision(wanted, api));
+      if (found === null) throw absentError(kind, name);
+      return {
+        ...found,
+        lines: found.lines.map((line) => ({ ...line, at: new Date(line.at).toISOString() })),
+      };
+    },
+  );
+}
+
+async function requireRevision(name: string, { past }: Api): Promise<string> {
+  const revision = await past.revision(name);
+  if (revision === null) throw revisionAbsent();
+  return revision;
+}

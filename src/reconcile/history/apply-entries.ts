@@ -1,0 +1,213 @@
+import { commitEntry } from '../../history/entry.ts';
+import { keyOf } from '../../protocol/name.ts';
+import { type Entry, type HistoryState, keys } from '../../store/entry.ts';
+import type { Act } from '../../store/ledger.ts';
+import type { HistoryDependencies } from './dependencies.ts';
+import {
+  entryChange,
+  entryOfCommit,
+  ledgerChange,
+  type NewEntry,
+  type ReadCommit,
+  readCommit,
+  type Told,
+  toldObjects,
+} from './entries.ts';
+import { isTold, readRange, withKeys } from './range.ts';
+
+/** An applied revision, as an act of the ledger tells of it. */
+export type Applied = NonNullable<Act['applied']>;
+
+/** The entries of an applied revision, and where the older history goes on if it is the first one. */
+export interface ApplyEntries {
+  entries: NewEntry[];
+  fill: HistoryState['fill'];
+}
+
+/**
+ * Resolves to the entries of an applied revision, oldest first: of each commit that came with it and of each that had waited
+ * for it; and of the rewrite or switch by which the branch came there, which has the ids that no commit tells.
+ */
+export async function entriesOfApply(
+  act: Act,
+  applied: Applied,
+  state: HistoryState,
+  dependencies: HistoryDependencies,
+): Promise<ApplyEntries> {
+  const base = state.revision ?? applied.before;
+  const told = toldObjects(act.changes);
+  if (base === null) return firstEntries(act, applied, told, dependencies);
+  const { commits, isBack } = await newCommits(base, applied.revision, dependencies);
+  const fromCommits = commitEntries(act, applied, commits, told, dependencies);
+  const waited = await waitedEntries(act, applied, told, dependencies);
+  const leftover = [...told].filter(([, { change }]) => change.change !== 'file');
+  const needsOwn = isBack || (leftover.length > 0 && fromCommits.length === 0);
+  const kind = isBack && !isOtherBranch(applied, state) ? 'rewrite' : 'switch';
+  const subject = sentence(base, applied.revision);
+  const own = needsOwn ? [await moveEntry(kind, subject, act, applied, told, dependencies)] : [];
+  if (!needsOwn) fromCommits.at(-1)?.changes.push(...leftover.map(([key, each]) => ledgerChange(key, each)));
+  const entries = [...own, ...waited, ...fromCommits];
+  const newest = entries.at(-1);
+  if (newest !== undefined) newest.effects = act.effects;
+  return { entries, fill: state.fill };
+}
+
+function isOtherBranch({ branch }: Applied, state: HistoryState): boolean {
+  return branch !== null && state.branch !== null && branch !== state.branch;
+}
+
+/**
+ * Reads the commits that the history does not have yet, oldest first. `isBack`: the branch did not get there by new commits
+ * alone, but by a rewrite or by going to a commit that is known.
+ */
+async function newCommits(
+  base: string,
+  revision: string,
+  dependencies: HistoryDependencies,
+): Promise<{ commits: ReadCommit[]; isBack: boolean }> {
+  if (base === revision) return { commits: [], isBack: false };
+  const range = await readRange(dependencies.reader, base, revision);
+  const commits: ReadCommit[] = [];
+  for (const commit of range.commits) {
+    if (!(await isTold(dependencies.store, commit))) commits.push(await readCommit(commit, dependencies));
+  }
+  const isKnown = range.commits.length > 0 && commits.length === 0;
+  return { commits, isBack: range.isRewritten || isKnown };
+}
+
+function sentence(base: string, revision: string): string {
+  const [from, to] = [base, revision].map((id) => id.slice(0, 10));
+  return from === to ? `${to}: files are read anew` : `from ${from} to ${to}`;
+}
+
+/** The first revision of a store: its one commit, if that made everything that was applied; else it is a switch to it. */
+async function firstEntries(
+  act: Act,
+  applied: Applied,
+  told: Map<string, Told>,
+  dependencies: HistoryDependencies,
+): Promise<ApplyEntries> {
+  const { reader } = dependencies;
+  const { revision } = applied;
+  const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
+  const [commit] = commits;
+  if (commit === undefined) return { entries: [], fill: { from: revision, skipsFirst: false } };
+  const read = await readCommit(commit, dependencies);
+  const made = new Set(read.changes.map(({ kind, name }) => keyOf(kind, name)));
+  if ([...told.keys()].every((key) => made.has(key))) {
+    const entries = commitEntries(act, applied, [read], told, dependencies);
+    for (const entry of entries) entry.effects = act.effects;
+    return { entries, fill: { from: commit.revision, skipsFirst: true } };
+  }
+  const subject = `begin at ${revision.slice(0, 10)}`;
+  const entry = await moveEntry('switch', subject, act, applied, told, dependencies);
+  return { entries: [{ ...entry, effects: act.effects }], fill: { from: revision, skipsFirst: false } };
+}
+
+/** Returns the entries of commits; takes what they tell out of `told`. The last commit that touched an object has its ids. */
+function commitEntries(
+  act: Act,
+  { revision }: Applied,
+  commits: readonly ReadCommit[],
+  told: Map<string, Told>,
+  { forge, memory }: HistoryDependencies,
+): NewEntry[] {
+  const held = heldBack(commits, told, memory()?.origins ?? new Map());
+  const entries = [...commits].reverse().map((read): NewEntry => {
+    const changes = read.changes.map((change) => {
+      const key = keyOf(change.kind, change.name);
+      const ids = told.get(key)?.ids ?? {};
+      told.delete(key);
+      return entryChange(change, ids);
+    });
+    const isWaiting = changes.some(({ object }) => held.has(object));
+    return {
+      ...entryOfCommit(read, forge),
+      changes,
+      appliedAt: act.at,
+      state: isWaiting ? 'waiting' : 'applied',
+      appliedWith: revision,
+    };
+  });
+  return entries.reverse();
+}
+
+/** Returns the keys of objects that a problem kept from what the commits made of them. */
+function heldBack(
+  commits: readonly ReadCommit[],
+  told: ReadonlyMap<string, Told>,
+  origins: ReadonlyMap<string, { blob: string }>,
+): Set<string> {
+  const first = new Map<string, string | null>();
+  const last = new Map<string, string | null>();
+  for (const { kind, name, before, after } of commits.flatMap(({ changes }) => changes)) {
+    const key = keyOf(kind, name);
+    if (!first.has(key)) first.set(key, before?.blob ?? null);
+    last.set(key, after?.blob ?? null);
+  }
+  const isHeld = ([key, blob]: [string, string | null]): boolean =>
+    !told.has(key) && first.get(key) !== blob && (origins.get(key)?.blob ?? null) !== blob;
+  return new Set([...last].filter(isHeld).map(([key]) => key));
+}
+
+/** Tells of commits that had waited, and are applied now; takes their objects out of `told`. */
+async function waitedEntries(
+  act: Act,
+  { revision }: Applied,
+  told: Map<string, Told>,
+  { store }: HistoryDependencies,
+): Promise<NewEntry[]> {
+  const waited = new Map<number, NewEntry>();
+  for (const [key, each] of [...told]) {
+    if (each.change.change === 'file') continue;
+    const { entries } = await store.entries(withKeys([keys.object(key)], ['commit']), null, 1);
+    const [entry] = entries;
+    if (entry?.state !== 'waiting') continue;
+    told.delete(key);
+    const { n, changesTotal: _, effectsTotal: __, ...rest } = entry;
+    const again: NewEntry = waited.get(n) ?? {
+      ...rest,
+      state: 'applied',
+      appliedAt: act.at,
+      appliedWith: revision,
+      changes: [],
+      effects: [],
+    };
+    again.changes.push(ledgerChange(key, each));
+    waited.set(n, again);
+  }
+  return [...waited].sort(([a], [b]) => a - b).map(([, entry]) => entry);
+}
+
+/** Tells that the branch is at another commit; empties `told`. */
+async function moveEntry(
+  kind: Extract<Entry['kind'], 'rewrite' | 'switch'>,
+  subject: string,
+  act: Act,
+  { revision }: Applied,
+  told: Map<string, Told>,
+  { reader, forge }: HistoryDependencies,
+): Promise<NewEntry> {
+  const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
+  const [commit] = commits;
+  const about = commit === undefined ? null : commitEntry(commit, forge);
+  const changes = [...told]
+    .filter(([, { change }]) => change.change !== 'file')
+    .map(([key, each]) => ledgerChange(key, each));
+  told.clear();
+  return {
+    kind,
+    at: act.at,
+    appliedAt: act.at,
+    state: 'applied',
+    revision,
+    appliedWith: revision,
+    actor: about?.actor ?? { name: '', email: null, via: 'git' },
+    authors: about?.authors ?? [],
+    subject,
+    pullRequest: null,
+    requestId: null,
+    changes,
+    effects: [],
+  };
+}

@@ -1,0 +1,17 @@
+import type { AppDefaults } from '../../protocol/app.ts';
+import type { Reader } from '../../source/source.ts';
+import type { HistoryStore, StoreProgress } from '../../store/store.ts';
+import type { Memory } from '../pass/memory.ts';
+
+/** What the history is told with. */
+export interface HistoryDependencies {
+  reader: Reader;
+  store: HistoryStore & StoreProgress;
+  defaults: AppDefaults;
+  /** The address of the repository's page (`webAddressOf`); null if it is not known. */
+  forge: string | null;
+  /** What passes remember of the store; null before the first pass. */
+  memory(): Memory | null;
+  /** Called with each failure; what failed is tried again with the next pass. */
+  onFailure(error: unknown): void;
+}

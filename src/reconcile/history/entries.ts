@@ -1,0 +1,120 @@
+import { changesOf, type ObjectChange } from '../../history/changes.ts';
+import type { FolderCommit } from '../../history/commit.ts';
+import { commitEntry } from '../../history/entry.ts';
+import { keyOf } from '../../protocol/name.ts';
+import type { Entry, EntryChange } from '../../store/entry.ts';
+import type { Act, LedgerChange } from '../../store/ledger.ts';
+import type { HistoryDependencies } from './dependencies.ts';
+
+/** An entry whose number is not decided yet. */
+export type NewEntry = Omit<Entry, 'n'>;
+
+/** A commit, and what it changed in objects. */
+export interface ReadCommit {
+  commit: FolderCommit;
+  changes: ObjectChange[];
+}
+
+/** Reads what a commit changed in objects. */
+export async function readCommit(
+  commit: FolderCommit,
+  { reader, defaults }: Pick<HistoryDependencies, 'reader' | 'defaults'>,
+): Promise<ReadCommit> {
+  const read = await changesOf(commit.files, reader.blob, defaults);
+  return { commit, changes: read.map(({ change }) => change) };
+}
+
+/** Returns the entry of a commit that nothing is known of but what git has. */
+export function entryOfCommit({ commit, changes }: ReadCommit, forge: string | null): NewEntry {
+  return {
+    ...commitEntry(commit, forge),
+    kind: 'commit',
+    appliedAt: null,
+    state: 'applied',
+    appliedWith: null,
+    changes: changes.map((change) => entryChange(change, null)),
+    effects: [],
+  };
+}
+
+export function entryChange(change: ObjectChange, ids: EntryChange['ids']): EntryChange {
+  const { kind, name, fields, before, after } = change;
+  const hasMoved = before !== null && after !== null && before.path !== after.path;
+  return {
+    object: keyOf(kind, name),
+    change: change.change,
+    fields: [...fields],
+    ids,
+    path: (after ?? before)?.path ?? null,
+    moved_from: hasMoved ? before.path : null,
+  };
+}
+
+/** What the ledger tells of one object: the change, and the ids that it gave. */
+export interface Told {
+  change: LedgerChange;
+  ids: Record<string, number>;
+}
+
+/** Returns what an act tells of each object, by key. */
+export function toldObjects(changes: readonly LedgerChange[]): Map<string, Told> {
+  const told = new Map<string, Told>();
+  for (const change of changes) {
+    const { kind, name, id } = change;
+    const key = keyOf(kind === 'prune' ? 'device_group' : kind, name);
+    const known = told.get(key) ?? { change, ids: {} };
+    if (id !== null && change.change !== 'file') known.ids[ID_NAMES[kind]] = id;
+    told.set(key, known);
+  }
+  return told;
+}
+
+const ID_NAMES: Readonly<Record<LedgerChange['kind'], string>> = {
+  app: 'app_id',
+  device_group: 'device_group_id',
+  prune: 'prune_id',
+};
+
+/** Returns the change of an object that only the ledger tells of. */
+export function ledgerChange(key: string, { change, ids }: Told): EntryChange {
+  const { before, after, fields } = change;
+  return {
+    object: key,
+    change: change.change === 'file' ? 'update' : change.change,
+    fields,
+    ids,
+    path: (after ?? before)?.path ?? null,
+    moved_from: null,
+  };
+}
+
+/** Returns the entry of an operation. */
+export function operationEntry(
+  act: Act,
+  operation: NonNullable<Act['operation']>,
+  groups: string[],
+): NewEntry {
+  const { action, name, actor, requestId } = operation;
+  const isRestart = action === 'restart' && name !== null && groups.length > 0;
+  return {
+    kind: action,
+    at: act.at,
+    appliedAt: act.at,
+    state: 'applied',
+    revision: null,
+    appliedWith: null,
+    actor: { name: actor, email: null, via: 'api' },
+    authors: [actor],
+    subject: SENTENCES[action](name ?? ''),
+    pullRequest: null,
+    requestId,
+    changes: [...toldObjects(act.changes)].map(([key, told]) => ledgerChange(key, told)),
+    effects: isRestart ? [{ app: name, action: 'restart', groups }] : [],
+  };
+}
+
+const SENTENCES = {
+  restart: (name: string) => `app ${name}: restart`,
+  prune: (name: string) => `device group ${name}: prune`,
+  'prune-all': () => 'all device groups: prune',
+} as const;

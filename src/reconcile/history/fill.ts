@@ -1,0 +1,43 @@
+import type { FolderLog } from '../../source/source.ts';
+import type { Entry, HistoryState } from '../../store/entry.ts';
+import type { HistoryDependencies } from './dependencies.ts';
+import { entryOfCommit, readCommit } from './entries.ts';
+import { isTold } from './range.ts';
+
+/** Commits that are told at once. */
+const PAGE = 100;
+
+/**
+ * Tells some of the commits from before the store, newest first, and stores where to go on. Resolves to whether there can be
+ * more.
+ */
+export async function tellPage(state: HistoryState, dependencies: HistoryDependencies): Promise<boolean> {
+  const { store, forge } = dependencies;
+  if (state.fill === null) return false;
+  const page = await readPage(state.fill, dependencies);
+  const entries: Entry[] = [];
+  for (const commit of page?.commits ?? []) {
+    if (await isTold(store, commit)) continue;
+    const entry = entryOfCommit(await readCommit(commit, dependencies), forge);
+    entries.push({ n: state.oldest - 1 - entries.length, ...entry });
+  }
+  const from = page?.next ?? null;
+  const next: HistoryState = {
+    ...state,
+    oldest: state.oldest - entries.length,
+    fill: from === null ? null : { from, skipsFirst: true },
+    isCut: page?.isCut ?? true,
+    until: entries.at(-1)?.at ?? state.until,
+  };
+  await store.tell({ expected: state, next, entries, supersedes: false });
+  return true;
+}
+
+/** Resolves to null if the commit is gone, as after a rewrite and a clean-up. */
+async function readPage(
+  { from, skipsFirst }: NonNullable<HistoryState['fill']>,
+  { reader }: HistoryDependencies,
+): Promise<FolderLog | null> {
+  if (!(await reader.isAncestor(from, from).catch(() => false))) return null;
+  return reader.log({ from, until: null, limit: PAGE, skipsFirst });
+}

@@ -1,0 +1,192 @@
+import { posix } from 'node:path';
+import type { TreeEntry } from '../../desired/entry.ts';
+import { classifyPath } from '../../desired/file.ts';
+import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
+import { changesOf } from '../../history/changes.ts';
+import type { FileDelta, FileVersion } from '../../history/commit.ts';
+import { type Actor, viaOf } from '../../history/entry.ts';
+import { fileDiff } from '../../plan/hunks.ts';
+import { stepRecord } from '../../plan/records.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import type { Kind } from '../../protocol/name.ts';
+import type { FileDiff, StepRecord } from '../../protocol/plan.ts';
+import type { Reader } from '../../source/source.ts';
+import {
+  type EntryPage,
+  type EntryQuery,
+  type HistoryState,
+  keys,
+  type ListedEntry,
+} from '../../store/entry.ts';
+import type { HistoryStore } from '../../store/store.ts';
+import { withKeys } from './range.ts';
+import type { Teller } from './teller.ts';
+
+/** Values before and after, read from git; the first ones if there are very many. */
+interface Difference {
+  steps: StepRecord[];
+  stepsTotal: number;
+  files: FileDiff[];
+  filesTotal: number;
+}
+
+/** One entry, with the values that its commit changed. */
+export interface Detail extends Difference {
+  entry: ListedEntry;
+  /** Whether git has lost the commit, after a rewrite and a clean-up: then there are no values. */
+  isGone: boolean;
+}
+
+/** A line of an object's file, and the commit that wrote it; times are Unix milliseconds. */
+interface Blame {
+  revision: string;
+  path: string;
+  lines: { text: string; revision: string; actor: Actor; at: number }[];
+}
+
+/** What the history is read with. */
+export interface PastDependencies {
+  reader: Reader;
+  store: HistoryStore;
+  teller: Pick<Teller, 'catchUp'>;
+  defaults: AppDefaults;
+  /** Path of the desired-state folder inside the repository. */
+  folder: string;
+}
+
+/** Reads the history: entries from the store, values from git. */
+export interface Past {
+  /** See `HistoryStore.entries`; what was applied before the call is told first. */
+  list(
+    query: EntryQuery,
+    before: number | null,
+    limit: number,
+  ): Promise<EntryPage & { state: HistoryState | null }>;
+  /** Resolves to the full id of a revision (`Reader.resolve`), also of one that git does not have any more; null if there is none. */
+  revision(name: string): Promise<string | null>;
+  /** Resolves to the entry of this number; null if there is none. */
+  byNumber(n: number): Promise<Detail | null>;
+  /** Resolves to the newest entry of this revision, that of the commit first; null if there is none. */
+  byRevision(revision: string): Promise<Detail | null>;
+  /** Compares two revisions. */
+  diff(from: string, to: string): Promise<Difference>;
+  /** Resolves to null if the object has no file at this revision. */
+  blame(kind: Kind, name: string, revision: string): Promise<Blame | null>;
+}
+
+/** How many steps and files with their texts a reply has at most. */
+const MOST_SHOWN = 500;
+
+const NOTHING: Difference = { steps: [], stepsTotal: 0, files: [], filesTotal: 0 };
+
+export function createPast(dependencies: PastDependencies): Past {
+  const { reader, store, teller } = dependencies;
+  const detail = async (entry: ListedEntry | null): Promise<Detail | null> => {
+    if (entry === null) return null;
+    const { revision, kind } = entry;
+    if (revision === null || (kind !== 'commit' && kind !== 'refused'))
+      return { entry, isGone: false, ...NOTHING };
+    const files = await filesOf(revision, reader);
+    if (files === null) return { entry, isGone: true, ...NOTHING };
+    return { entry, isGone: false, ...(await differenceOf(files, dependencies)) };
+  };
+  return {
+    list: async (query, before, limit) => {
+      await teller.catchUp();
+      return { ...(await store.entries(query, before, limit)), state: await store.historyState() };
+    },
+    revision: async (name) => (await reader.resolve(name)) ?? knownRevision(name, store),
+    byNumber: async (n) => {
+      await teller.catchUp();
+      return detail(await store.entry(n));
+    },
+    byRevision: async (revision) => {
+      await teller.catchUp();
+      const list = [keys.revision(revision)];
+      const ofCommit = await store.entries(withKeys(list, ['commit']), null, 1);
+      const [found] =
+        ofCommit.total > 0 ? ofCommit.entries : (await store.entries(withKeys(list), null, 1)).entries;
+      return found === undefined ? null : detail(await store.entry(found.n));
+    },
+    diff: async (from, to) => {
+      const [before, after] = [await filesAt(from, reader), await filesAt(to, reader)];
+      return differenceOf(deltasBetween(before, after), dependencies);
+    },
+    blame: (kind, name, revision) => blameOf(kind, name, revision, reader),
+  };
+}
+
+async function knownRevision(name: string, store: HistoryStore): Promise<string | null> {
+  return /^[0-9a-f]{4,64}$/.test(name) ? store.revisionOf(name) : null;
+}
+
+/** Reads what a commit changed; null if git does not have the commit. */
+async function filesOf(revision: string, reader: Reader): Promise<readonly FileDelta[] | null> {
+  if ((await reader.resolve(revision)) !== revision) return null;
+  const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
+  const [commit] = commits;
+  return commit?.revision === revision ? commit.files : [];
+}
+
+async function differenceOf(
+  files: readonly FileDelta[],
+  { reader, defaults, folder }: PastDependencies,
+): Promise<Difference> {
+  const read = await changesOf(files, reader.blob, defaults);
+  const steps = read.flatMap(({ step }) => (step === null ? [] : [step]));
+  const textOf = async (version: FileVersion | null): Promise<string | null> => {
+    const found = version?.type === 'file' ? await reader.blob(version.blob, MAX_FILE_BYTES) : null;
+    return found !== null && 'bytes' in found ? Buffer.from(found.bytes).toString() : null;
+  };
+  const shown: FileDiff[] = [];
+  for (const { path, before, after } of files.slice(0, MOST_SHOWN)) {
+    const [old, text] = await Promise.all([textOf(before), textOf(after)]);
+    shown.push(fileDiff(posix.join(folder, path), old, text));
+  }
+  return {
+    steps: steps.slice(0, MOST_SHOWN).map(stepRecord),
+    stepsTotal: steps.length,
+    files: shown,
+    filesTotal: files.length,
+  };
+}
+
+async function filesAt(revision: string, reader: Reader): Promise<Map<string, TreeEntry>> {
+  const tree = await reader.folderTree(revision);
+  const entries = tree === null ? [] : await reader.list(tree);
+  return new Map(entries.map((entry) => [entry.path, entry]));
+}
+
+function deltasBetween(
+  before: ReadonlyMap<string, TreeEntry>,
+  after: ReadonlyMap<string, TreeEntry>,
+): FileDelta[] {
+  const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return paths.flatMap((path) => {
+    const [old, now] = [before.get(path) ?? null, after.get(path) ?? null];
+    const isSame = old?.blob === now?.blob && old?.type === now?.type;
+    return isSame ? [] : [{ path, before: old, after: now }];
+  });
+}
+
+async function blameOf(kind: Kind, name: string, revision: string, reader: Reader): Promise<Blame | null> {
+  const isOfObject = (path: string): boolean => {
+    const role = classifyPath(path);
+    return role.role === 'object' && role.kind === kind && role.name === name;
+  };
+  const path = [...(await filesAt(revision, reader)).values()].find(
+    (entry) => entry.type === 'file' && isOfObject(entry.path),
+  )?.path;
+  if (path === undefined) return null;
+  const lines = await reader.blame(revision, path);
+  return {
+    revision,
+    path,
+    lines: lines.map(({ text, revision: by, author, committer, time }) => ({
+      text,
+      revision: by,
+      actor: { ...author, via: viaOf(committer) },
+      at: time * 1000,
+    })),
+  };
+}

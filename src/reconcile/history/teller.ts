@@ -1,0 +1,147 @@
+import { Queue } from '../../async/queue.ts';
+import { createSingleFlight } from '../../async/single-flight.ts';
+import { type HistoryState, keys } from '../../store/entry.ts';
+import type { Act } from '../../store/ledger.ts';
+import { entriesOfApply } from './apply-entries.ts';
+import type { HistoryDependencies } from './dependencies.ts';
+import { entryChange, entryOfCommit, type NewEntry, operationEntry, readCommit } from './entries.ts';
+import { tellPage } from './fill.ts';
+import { withKeys } from './range.ts';
+
+/**
+ * Tells the history from the ledger and from git: in the order in which things were applied, and older commits in the
+ * background. It remembers nothing but what is in the store, so that it can be killed at any time, and that several managers can
+ * tell at the same time.
+ */
+export interface Teller {
+  /** Tells everything that is in the ledger, and lets the older history be told in the background. Never rejects. */
+  catchUp(): Promise<void>;
+  /** Tells that a revision was refused as a whole, once. Never rejects. */
+  refused(revision: string): Promise<void>;
+  /** Waits for what is being told, and tells no more. */
+  close(): Promise<void>;
+}
+
+const NEW: HistoryState = {
+  act: 0,
+  revision: null,
+  branch: null,
+  newest: 0,
+  oldest: 1,
+  fill: null,
+  isCut: false,
+  until: null,
+};
+
+export function createTeller(dependencies: HistoryDependencies): Teller {
+  const { store, onFailure } = dependencies;
+  const queue = new Queue();
+  let isClosed = false;
+
+  /** One step at a time; each begins with what the store has then. */
+  const step = (run: (state: HistoryState) => Promise<boolean>): Promise<boolean> =>
+    queue.run(async () => {
+      if (isClosed) return false;
+      const state = await store.historyState();
+      return state === null ? begin(dependencies) : run(state);
+    });
+  const repeat = async (run: (state: HistoryState) => Promise<boolean>): Promise<void> => {
+    try {
+      while (await step(run));
+    } catch (error) {
+      if (!isClosed) onFailure(error);
+    }
+  };
+
+  const telling = createSingleFlight(() => repeat((state) => tellNextAct(state, dependencies)));
+  const filling = createSingleFlight(() => repeat((state) => tellPage(state, dependencies)));
+  return {
+    catchUp: async () => {
+      await telling.request();
+      if (!isClosed) void filling.request();
+    },
+    refused: async (revision) => {
+      await telling.request();
+      await repeat((state) => tellRefused(revision, state, dependencies));
+    },
+    close: async () => {
+      isClosed = true;
+      await Promise.all([telling.idle(), filling.idle()]);
+      await queue.run(() => undefined);
+    },
+  };
+}
+
+/** Stores where the history begins: at what was applied before the first act of the ledger. */
+async function begin({ store }: HistoryDependencies): Promise<boolean> {
+  let act = await store.nextAct(0);
+  while (act !== null && act.applied === null) act = await store.nextAct(act.number);
+  const { applied } = await store.state();
+  const revision = act === null ? (applied?.revision ?? null) : (act.applied?.before ?? null);
+  const fill = revision === null ? null : { from: revision, skipsFirst: false };
+  await store.tell({ expected: null, next: { ...NEW, revision, fill }, entries: [], supersedes: false });
+  return true;
+}
+
+/** Tells the next act of the ledger; resolves to whether there was one. */
+async function tellNextAct(state: HistoryState, dependencies: HistoryDependencies): Promise<boolean> {
+  const { store, memory } = dependencies;
+  const act = await store.nextAct(state.act);
+  if (act === null) return false;
+  const { applied, operation } = act;
+  if (operation !== null) {
+    const groups = [...(memory()?.applied.groupsListing(operation.name ?? '') ?? [])].sort();
+    await tell(state, { act: act.number }, [operationEntry(act, operation, groups)], dependencies);
+  }
+  if (applied !== null) await tellApply(state, act, applied, dependencies);
+  return true;
+}
+
+async function tellApply(
+  state: HistoryState,
+  act: Act,
+  applied: NonNullable<Act['applied']>,
+  dependencies: HistoryDependencies,
+): Promise<void> {
+  const { entries, fill } = await entriesOfApply(act, applied, state, dependencies);
+  const { revision, branch } = applied;
+  const next = { act: act.number, revision, branch: branch ?? state.branch, fill };
+  await tell(state, next, entries, dependencies, true);
+}
+
+async function tellRefused(
+  revision: string,
+  state: HistoryState,
+  dependencies: HistoryDependencies,
+): Promise<boolean> {
+  const { store, reader, forge } = dependencies;
+  const known = await store.entries(withKeys([keys.state('refused')], ['refused']), null, 1);
+  if (known.entries[0]?.revision === revision) return false;
+  const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
+  const [commit] = commits;
+  if (commit === undefined) return false;
+  const read = await readCommit(commit, dependencies);
+  const changes = read.changes.map((change) => entryChange(change, {}));
+  const entry: NewEntry = {
+    ...entryOfCommit(read, forge),
+    kind: 'refused',
+    state: 'refused',
+    revision,
+    changes,
+  };
+  await tell(state, {}, [entry], dependencies);
+  return false;
+}
+
+/** Adds entries that follow the newest one. Does nothing if another manager was faster. */
+async function tell(
+  state: HistoryState,
+  changes: Partial<HistoryState>,
+  entries: readonly NewEntry[],
+  { store }: HistoryDependencies,
+  supersedes = false,
+): Promise<void> {
+  const numbered = entries.map((entry, index) => ({ n: state.newest + 1 + index, ...entry }));
+  const next = { ...state, ...changes, newest: state.newest + entries.length };
+  await store.tell({ expected: state, next, entries: numbered, supersedes });
+}

@@ -1,0 +1,241 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startManager, type TestManager, USER } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
+
+const WEB = 'container_image: nginx:1.26\n';
+
+interface Listed {
+  n: number;
+  kind: string;
+  subject: string;
+  revision: string | null;
+}
+
+async function list(manager: TestManager, query = ''): Promise<Listed[]> {
+  const { status, body } = await manager.get(`/api/v2/history${query}`);
+  expect(status).toBe(200);
+  return body.entries;
+}
+
+const subjects = async (manager: TestManager, query = ''): Promise<string[]> =>
+  (await list(manager, query)).map(({ subject }) => subject);
+
+/** Waits until the older history is told. */
+async function complete(manager: TestManager): Promise<void> {
+  while (!(await manager.get('/api/v2/history')).body.complete);
+}
+
+describe('GET /api/v2/history', () => {
+  const suite = suiteManager(
+    { files: { 'apps/web.yaml': WEB, 'apps/db.yaml': WEB, 'device-groups/lab.yaml': 'apps: [web]\n' } },
+    async (manager) => {
+      await manager.put('/api/v2/apps/web/update', { env_vars: { TOKEN: 'a-secret-value' } });
+      await manager.post('/api/v2/apps/web/restart', undefined, { headers: { 'x-request-id': 'restart-1' } });
+      const files = { 'desired-state/apps/db.yaml': 'container_image: nginx:1.27\n' };
+      await manager.repository.commit(files, 'roll out the database (#12)');
+      await manager.reconcile();
+      await complete(manager);
+    },
+  );
+
+  it('has commits and operations, newest first: who, why, and the ids that they gave', async () => {
+    const { body } = await suite().get('/api/v2/history');
+    expect(body).toMatchObject({ next: null, total: 4, complete: true, indexed_until: null });
+    const [pushed, restart, written, first] = body.entries;
+    expect(pushed).toMatchObject({
+      n: 4,
+      kind: 'commit',
+      state: 'applied',
+      actor: { name: 'Pat', email: 'pat@example.com', via: 'git' },
+      subject: 'roll out the database (#12)',
+      pull_request: { number: 12, url: null },
+      changes: [{ object: 'app/db', change: 'update', fields: ['container_image'] }],
+    });
+    expect(restart).toMatchObject({
+      kind: 'restart',
+      revision: null,
+      request_id: 'restart-1',
+      actor: { name: USER, via: 'api' },
+      changes: [{ object: 'app/web', ids: { app_id: expect.any(Number) } }],
+      effects: [{ app: 'web', action: 'restart', groups: ['lab'], devices: null }],
+    });
+    expect(written).toMatchObject({
+      kind: 'commit',
+      actor: { name: USER, via: 'api' },
+      request_id: expect.any(String),
+      changes: [{ object: 'app/web', change: 'update', fields: ['env_vars'] }],
+    });
+    expect(restart.changes[0].ids.app_id).toBe(written.changes[0].ids.app_id + 1);
+    expect(first).toMatchObject({ n: 1, kind: 'commit', changes_total: 3 });
+  });
+
+  it.each<[query: string, subjects: string[]]>([
+    ['object=app/web&kind=commit', ['app web: env_vars', 'the first fleet']],
+    ['object=app/web&object=app/db&kind=restart,commit&page_size=1', ['roll out the database (#12)']],
+    ['group=lab&kind=restart', ['app web: restart']],
+    ['field=env_vars', ['app web: env_vars']],
+    ['object=app/db&field=env_vars', []],
+    [`actor=${USER}&kind=commit`, ['app web: env_vars']],
+    ['actor=pat@example.com&q=DATABASE', ['roll out the database (#12)']],
+    ['request_id=restart-1', ['app web: restart']],
+    ['until=2001-01-01', []],
+    ['since=2001-01-01&q=first', ['the first fleet']],
+    ['after=2', ['the first fleet']],
+  ])('selects by %s', async (query, found) => {
+    expect(await subjects(suite(), `?${query}`)).toEqual(found);
+  });
+
+  it('selects by a revision, also by its first digits, and pages through the rest', async () => {
+    const [pushed] = await list(suite());
+    expect(await subjects(suite(), `?revision=${pushed?.revision?.slice(0, 8)}`)).toEqual([pushed?.subject]);
+    const first = await suite().get('/api/v2/history?page_size=3');
+    expect(first.body).toMatchObject({ next: '2', total: 4 });
+    const second = await suite().get('/api/v2/history?page_size=3&after=2');
+    expect(second.body).toMatchObject({ next: null, total: 4 });
+    expect(second.body.entries.map(({ n }: Listed) => n)).toEqual([1]);
+  });
+
+  it.each([
+    ['objects=app/web', 'objects'],
+    ['object=web', 'object'],
+    ['kind=push', 'kind'],
+    ['since=yesterday', 'since'],
+    ['page_size=0', 'page_size'],
+    ['after=x', 'after'],
+  ])('refuses ?%s', async (query, parameter) => {
+    const { status, body } = await suite().get(`/api/v2/history?${query}`);
+    expect({ status, names: Object.keys(body.invalid_parameters ?? {}) }).toEqual({
+      status: 400,
+      names: [parameter],
+    });
+  });
+
+  it('refuses a revision that does not exist, and an expression of git', async () => {
+    for (const revision of ['nowhere', 'main~1', 'abcdef12']) {
+      const { status, body } = await suite().get(`/api/v2/history?revision=${revision}`);
+      expect({ status, body }).toEqual({ status: 404, body: { revision_exists: false } });
+    }
+  });
+
+  it('has one entry by its number and by its revision, with values and hunks', async () => {
+    const [pushed] = await list(suite());
+    const { body } = await suite().get('/api/v2/history/4');
+    expect(body).toMatchObject({
+      n: 4,
+      gone: false,
+      steps_total: 1,
+      steps: [
+        {
+          kind: 'app',
+          name: 'db',
+          action: 'update',
+          fields: ['container_image'],
+          before: { container_image: 'nginx:1.26' },
+          after: { container_image: 'nginx:1.27' },
+        },
+      ],
+      files: [
+        {
+          path: 'desired-state/apps/db.yaml',
+          hunks: [{ lines: ['-container_image: nginx:1.26', '+container_image: nginx:1.27'] }],
+        },
+      ],
+    });
+    for (const name of [pushed?.revision, pushed?.revision?.slice(0, 10), 'main'])
+      expect((await suite().get(`/api/v2/history/${name}`)).body).toEqual(body);
+    expect((await suite().get('/api/v2/history/3')).body).toMatchObject({
+      kind: 'restart',
+      steps: [],
+      files: [],
+    });
+  });
+
+  it.each([
+    ['99', { entry_exists: false }],
+    ['-99', { entry_exists: false }],
+    ['nowhere', { revision_exists: false }],
+  ])('is 404 for the entry %s', async (name, body) => {
+    expect(await suite().get(`/api/v2/history/${name}`)).toMatchObject({ status: 404, body });
+  });
+
+  it('compares two revisions', async () => {
+    const [pushed, , , first] = await list(suite());
+    const { body } = await suite().get(`/api/v2/diff?from=${first?.revision}&to=${pushed?.revision}`);
+    expect(body).toMatchObject({
+      from: first?.revision,
+      to: pushed?.revision,
+      steps_total: 2,
+      files_total: 2,
+    });
+    expect(body.steps.map(({ name, fields }: { name: string; fields: string[] }) => [name, fields])).toEqual([
+      ['db', ['container_image']],
+      ['web', ['env_vars']],
+    ]);
+    const back = await suite().get(`/api/v2/diff?from=main&to=${first?.revision}`);
+    expect(back.body.steps[1]).toMatchObject({ name: 'web', after: { env_vars: {} } });
+    expect(await suite().get('/api/v2/diff?from=main&to=nowhere')).toMatchObject({
+      status: 404,
+      body: { revision_exists: false },
+    });
+  });
+
+  it('says which commit wrote each line of a file', async () => {
+    const [, , written, first] = await list(suite());
+    const { body } = await suite().get('/api/v2/blame/app/web');
+    expect(body).toMatchObject({
+      path: 'apps/web.yaml',
+      lines: [
+        {
+          text: 'container_image: nginx:1.26',
+          revision: first?.revision,
+          actor: { name: 'Pat', via: 'git' },
+        },
+        { text: 'env_vars:', revision: written?.revision, actor: { name: USER, via: 'api' } },
+        { text: '  TOKEN: a-secret-value', revision: written?.revision },
+      ],
+    });
+    const older = await suite().get(`/api/v2/blame/app/web?revision=${first?.revision}`);
+    expect(older.body.lines).toHaveLength(1);
+    expect(await suite().get('/api/v2/blame/app/nobody')).toMatchObject({
+      status: 403,
+      body: { app_exists: false },
+    });
+  });
+
+  it('keeps no value of a field in the store', async () => {
+    const { dataFolder } = suite();
+    const files = (await readdir(dataFolder)).filter((name) => name.startsWith('store.sqlite'));
+    const texts = await Promise.all(files.map((name) => readFile(join(dataFolder, name), 'latin1')));
+    // What is applied has it, once in the table and once in the log of SQLite; the history would have more.
+    expect(texts.join('').includes('"subject":"app web: env_vars"')).toBe(true);
+    for (const text of texts) {
+      for (const row of text.split('"subject":"app web: env_vars"').slice(1))
+        expect(row.slice(0, 1000)).not.toContain('a-secret-value');
+    }
+  });
+
+  it('is not for devices', async () => {
+    expect(await suite().get('/api/v2/history', { authorization: null })).toMatchObject({ status: 401 });
+  });
+});
+
+describe('the history of a manager', () => {
+  it('is the same after a restart, and is told again after the store was lost', async () => {
+    const manager = await startManager({ files: { 'apps/web.yaml': WEB } });
+    await manager.put('/api/v2/apps/web/update', { container_image: 'nginx:1.27' });
+    await complete(manager);
+    const before = await list(manager);
+    const again = await manager.restart();
+    await complete(again);
+    expect(await list(again)).toEqual(before);
+    await again.stop();
+    const lost = await startManager({ repository: manager.repository });
+    await complete(lost);
+    expect((await list(lost)).map(({ n, revision }) => [n, revision])).toEqual([
+      [1, before[0]?.revision],
+      [0, before[1]?.revision],
+    ]);
+  });
+});

@@ -1,0 +1,430 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createTeller, type Teller } from '../../../src/reconcile/history/teller.ts';
+import type { Entry, ListedEntry } from '../../../src/store/entry.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { buildEngine, type Engine, type EngineOptions, wrap } from '../../support/engine.ts';
+import { DEFAULTS } from '../../support/fleet.ts';
+
+const V1 = 'container_image: web:1\n';
+const V2 = 'container_image: web:2\n';
+const V3 = 'container_image: web:3\n';
+const LAB = 'apps: [web]\n';
+
+interface Told extends Engine {
+  teller: Teller;
+  failures: unknown[];
+  /** Runs a pass, and has everything told. */
+  pass(): Promise<void>;
+}
+
+function tellerOf(
+  { source, store, reconciler }: Pick<Engine, 'source' | 'store' | 'reconciler'>,
+  failures: unknown[],
+): Teller {
+  return createTeller({
+    reader: source.reader,
+    store,
+    defaults: DEFAULTS,
+    forge: null,
+    memory: () => reconciler.passes.memory(),
+    onFailure: (error) => failures.push(error),
+  });
+}
+
+async function told(options: EngineOptions): Promise<Told> {
+  const engine = await buildEngine(options);
+  const failures: unknown[] = [];
+  const teller = tellerOf(engine, failures);
+  onTestFinished(() => teller.close());
+  const pass = async (): Promise<void> => {
+    const outcome = await engine.reconciler.reconcile();
+    if (!outcome.ok && outcome.error.kind === 'refused' && outcome.head?.revision)
+      await teller.refused(outcome.head.revision);
+    await settled(teller, engine.store);
+  };
+  return { ...engine, teller, failures, pass };
+}
+
+/** Waits until everything is told, older history too. */
+async function settled(teller: Teller, store: Store): Promise<void> {
+  do await teller.catchUp();
+  while (((await store.historyState())?.fill ?? null) !== null);
+}
+
+async function all(store: Store): Promise<ListedEntry[]> {
+  const query = { keys: [], kinds: null, since: null, until: null, text: null };
+  return (await store.entries(query, null, 1000)).entries;
+}
+
+/** The lowest id of each kind and object: files that are older than their manager begin with ids that look like times. */
+function lowestIds(entries: readonly Entry[]): Map<string, number> {
+  const lowest = new Map<string, number>();
+  for (const { object, ids } of entries.flatMap(({ changes }) => changes)) {
+    for (const [name, id] of Object.entries(ids ?? {})) {
+      const key = `${object} ${name}`;
+      lowest.set(key, Math.min(lowest.get(key) ?? id, id));
+    }
+  }
+  return lowest;
+}
+
+/** Entries in lines: number, kind, state if it is not applied, subject, changes with their ids, counted from 1. */
+async function lines(store: Store): Promise<string[]> {
+  const entries = await all(store);
+  const lowest = lowestIds(entries);
+  const idsOf = ({ object, ids }: Entry['changes'][number]): string =>
+    Object.entries(ids ?? {})
+      .map(([name, id]) => id - (lowest.get(`${object} ${name}`) ?? 0) + 1)
+      .join('+');
+  return entries.map(({ n, kind, state, subject, changes }) => {
+    const parts = changes.map((each) => {
+      const given = each.ids === null ? 'unknown' : idsOf(each);
+      const fields = each.fields.length > 0 ? `(${each.fields})` : '';
+      return `${each.change} ${each.object}${fields}${given === '' ? '' : `=${given}`}`;
+    });
+    return `${n} ${kind}${state === 'applied' ? '' : ` ${state}`}: ${subject}; ${parts.join(', ')}`.trim();
+  });
+}
+
+describe('the history', () => {
+  it('has an entry for each commit, with the ids that it gave and what devices do', async () => {
+    const { store, pass, commit } = await told({
+      files: { 'apps/web.yaml': V1, 'device-groups/lab.yaml': LAB },
+    });
+    await pass();
+    const second = await commit({ 'apps/web.yaml': V2 }, 'roll out 2');
+    await pass();
+    expect(await lines(store)).toEqual([
+      '2 commit: roll out 2; update app/web(container_image)=2',
+      '1 commit: the first fleet; create app/web=1, create device_group/lab=1+1',
+    ]);
+    const [newest] = await all(store);
+    expect(newest).toMatchObject({
+      revision: second,
+      appliedWith: second,
+      actor: { name: 'Pat', email: 'pat@example.com', via: 'git' },
+      changes: [{ ids: { app_id: expect.any(Number) }, path: 'apps/web.yaml' }],
+      effects: [{ app: 'web', action: 'restart', groups: ['lab'] }],
+    });
+  });
+
+  it('has each commit of one pass, but ids only where they were given', async () => {
+    const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await commit({ 'apps/web.yaml': V2 }, 'two');
+    const last = await commit({ 'apps/web.yaml': V3 }, 'three');
+    await pass();
+    expect(await lines(store)).toEqual([
+      '3 commit: three; update app/web(container_image)=2',
+      '2 commit: two; update app/web(container_image)',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+    expect((await all(store))[1]).toMatchObject({ appliedWith: last });
+  });
+
+  it('has a change and its revert inside one pass, which gave no ids', async () => {
+    const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await commit({ 'apps/web.yaml': V2 }, 'two');
+    await commit({ 'apps/web.yaml': V1 }, 'revert');
+    await pass();
+    expect(await lines(store)).toEqual([
+      '3 commit: revert; update app/web(container_image)',
+      '2 commit: two; update app/web(container_image)',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+  });
+
+  it('has a commit of comments alone without changes, and none of a commit outside of the folder', async () => {
+    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await commit({ 'apps/web.yaml': `# why\n${V1}` }, 'comment');
+    await repository.commit({ other: 'x' }, 'outside');
+    await pass();
+    expect(await lines(store)).toEqual(['2 commit: comment;', '1 commit: the first fleet; create app/web=1']);
+  });
+
+  it('has a file that moved as one object', async () => {
+    const { store, pass, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await repository.git('mv', 'desired-state/apps/web.yaml', 'desired-state/apps/web.yml');
+    await repository.commit({}, 'move');
+    await pass();
+    const [entry] = await all(store);
+    expect(entry?.changes).toEqual([
+      {
+        object: 'app/web',
+        change: 'update',
+        fields: [],
+        ids: {},
+        path: 'apps/web.yml',
+        moved_from: 'apps/web.yaml',
+      },
+    ]);
+  });
+
+  it('has a merge once, with the authors of its side commits', async () => {
+    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await repository.git('switch', '--quiet', '-c', 'side');
+    await commit({ 'apps/web.yaml': V2 }, 'side 1');
+    await repository.git('commit', '--quiet', '--allow-empty', '--author=ben <b@x>', '-m', 'side 2');
+    await repository.git('switch', '--quiet', 'main');
+    await repository.git('merge', '--quiet', '--no-ff', '-m', 'Merge pull request #7 from a/b', 'side');
+    await pass();
+    expect(await lines(store)).toEqual([
+      '2 commit: Merge pull request #7 from a/b; update app/web(container_image)=2',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+    expect((await all(store))[0]).toMatchObject({
+      authors: ['Pat', 'ben'],
+      pullRequest: { number: 7, url: null },
+    });
+  });
+
+  it('has the merge and the side commits of a foxtrot merge, whose first parent is the side', async () => {
+    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await repository.git('switch', '--quiet', '-c', 'side');
+    await commit({ 'apps/db.yaml': V1 }, 'side');
+    await repository.git('switch', '--quiet', 'main');
+    await commit({ 'apps/web.yaml': V2 }, 'main');
+    await pass();
+    await repository.git('switch', '--quiet', 'side');
+    await repository.git('merge', '--quiet', '--no-ff', '-m', 'foxtrot', 'main');
+    await repository.git('branch', '--quiet', '--force', 'main', 'side');
+    await repository.git('switch', '--quiet', 'main');
+    await pass();
+    expect(await lines(store)).toEqual([
+      '4 commit: foxtrot; update app/web(container_image)',
+      '3 commit: side; create app/db=1',
+      '2 commit: main; update app/web(container_image)=2',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+  });
+
+  it('has a rewrite, with the ids that no new commit tells, and then the new commits', async () => {
+    const { store, pass, commit, repository } = await told({
+      files: { 'apps/web.yaml': V1, 'apps/db.yaml': V1 },
+    });
+    await pass();
+    await commit({ 'apps/db.yaml': V2 }, 'lost');
+    await pass();
+    await repository.git('reset', '--quiet', '--hard', 'HEAD^');
+    await commit({ 'apps/web.yaml': V3 }, 'new');
+    await pass();
+    const [first, , third] = await lines(store);
+    expect(first).toBe('4 commit: new; update app/web(container_image)=2');
+    expect((await lines(store))[1]).toMatch(/^3 rewrite: .*; update app\/db\(container_image\)=3$/);
+    expect(third).toBe('2 commit: lost; update app/db(container_image)=2');
+  });
+
+  it('has only a rewrite for a branch that goes back to a known commit, and on again', async () => {
+    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    const second = await commit({ 'apps/web.yaml': V2 }, 'two');
+    await pass();
+    await repository.git('reset', '--quiet', '--hard', 'HEAD^');
+    await pass();
+    await repository.git('reset', '--quiet', '--hard', second);
+    await pass();
+    expect((await lines(store)).map((text) => text.replace(/: from .*;/, ';'))).toEqual([
+      '4 rewrite; update app/web(container_image)=4',
+      '3 rewrite; update app/web(container_image)=3',
+      '2 commit: two; update app/web(container_image)=2',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+  });
+
+  it('has a switch of the branch in a clone', async () => {
+    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    await repository.git('branch', 'old');
+    await pass();
+    await commit({ 'apps/web.yaml': V2 }, 'two');
+    await pass();
+    await repository.git('switch', '--quiet', 'old');
+    await pass();
+    expect((await lines(store))[0]).toMatch(/^3 switch: .*; update app\/web\(container_image\)=3$/);
+  });
+
+  it('has a rewrite from a commit that git does not have any more', async () => {
+    const { store, pass, commit, repository, failures } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await repository.git('checkout', '--quiet', '--orphan', 'fresh');
+    await commit({ 'apps/web.yaml': V2 }, 'fresh');
+    await repository.git('branch', '--quiet', '--force', 'main', 'fresh');
+    await repository.git('switch', '--quiet', 'main');
+    await repository.git('branch', '--quiet', '-D', 'fresh');
+    await repository.git('reflog', 'expire', '--expire=now', '--all');
+    await repository.git('gc', '--quiet', '--prune=now');
+    await pass();
+    expect(failures).toEqual([]);
+    expect((await lines(store)).map((text) => text.replace(/: from .*;/, ';'))).toEqual([
+      '3 commit: fresh; create app/web=2',
+      '2 rewrite;',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+  });
+
+  it('has a commit that waits, and a second entry when a later one lets it through', async () => {
+    const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await commit({ 'device-groups/lab.yaml': 'apps: [web, db]\n' }, 'group first');
+    await pass();
+    expect((await lines(store))[0]).toBe('2 commit waiting: group first; create device_group/lab');
+    const last = await commit({ 'apps/db.yaml': V1 }, 'app second');
+    await pass();
+    expect(await lines(store)).toEqual([
+      '4 commit: app second; create app/db=1',
+      '3 commit: group first; create device_group/lab=1+1',
+      '2 commit waiting: group first; create device_group/lab',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+    expect((await all(store))[1]).toMatchObject({ appliedWith: last });
+  });
+
+  it('has a file that becomes invalid as waiting', async () => {
+    const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await commit({ 'apps/web.yaml': 'nonsense' }, 'break');
+    await pass();
+    await commit({ 'apps/web.yaml': V2 }, 'mend');
+    await pass();
+    expect(await lines(store)).toEqual([
+      '3 commit: mend; update app/web=2',
+      '2 commit waiting: break; update app/web',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+  });
+
+  it('has a refused revision once, which another one supersedes', async () => {
+    const { store, pass, commit } = await told({
+      files: { 'apps/web.yaml': V1 },
+      settings: { strict: true },
+    });
+    await pass();
+    await commit({ 'apps/web.yaml': 'nonsense' }, 'break');
+    await pass();
+    await pass();
+    expect((await lines(store))[0]).toBe('2 refused refused: break; update app/web');
+    await commit({ 'apps/web.yaml': V2 }, 'mend');
+    await pass();
+    expect(await lines(store)).toEqual([
+      '4 commit: mend; update app/web=2',
+      '3 commit: break; update app/web',
+      '2 refused superseded: break; update app/web',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+  });
+
+  it('has operations, in the order in which they were done', async () => {
+    const { store, pass, commit, teller } = await told({
+      files: { 'apps/web.yaml': V1, 'device-groups/lab.yaml': LAB },
+    });
+    await pass();
+    const context = { actor: 'ana', requestId: 'r-1', at: 1_700_000_000_000 };
+    await store.restartApp('web', context);
+    await store.pruneAll(context);
+    await commit({ 'apps/web.yaml': V2 }, 'two');
+    await pass();
+    await store.pruneGroup('lab', context);
+    await teller.catchUp();
+    expect(await lines(store)).toEqual([
+      '5 prune: device group lab: prune; update device_group/lab=3',
+      '4 commit: two; update app/web(container_image)=3',
+      '3 prune-all: all device groups: prune; update device_group/lab=2',
+      '2 restart: app web: restart; update app/web=2',
+      '1 commit: the first fleet; create app/web=1, create device_group/lab=1+1',
+    ]);
+    expect((await all(store))[3]).toMatchObject({
+      actor: { name: 'ana', email: null, via: 'api' },
+      requestId: 'r-1',
+      revision: null,
+      effects: [{ app: 'web', action: 'restart', groups: ['lab'] }],
+    });
+  });
+});
+
+describe('the history of an old repository', () => {
+  async function oldRepository(count: number, options: EngineOptions = {}) {
+    const engine = await told({ ...options, files: { 'apps/web.yaml': V1, 'apps/db.yaml': V1 } });
+    for (let index = 0; index < count; index += 1)
+      await engine.commit({ 'apps/web.yaml': `container_image: web:${index + 2}\n` }, `old ${index}`);
+    return engine;
+  }
+
+  it('counts down, newest first, without ids; the start itself has those that were given', async () => {
+    const { store, pass } = await oldRepository(2);
+    await pass();
+    expect((await lines(store)).map((text) => text.replace(/begin at .*;/, 'begin;'))).toEqual([
+      '1 switch: begin; create app/db=1, create app/web=1',
+      '0 commit: old 1; update app/web(container_image)=unknown',
+      '-1 commit: old 0; update app/web(container_image)=unknown',
+      '-2 commit: the first fleet; create app/db=unknown, create app/web=unknown',
+    ]);
+  });
+
+  it('has no gap and nothing twice, wherever it was interrupted', async () => {
+    const engine = await oldRepository(230);
+    await engine.reconciler.reconcile();
+    // Tells one step of the older history at a time, each by a teller of its own, as after a kill.
+    for (let round = 0; round < 10; round += 1) {
+      const teller = tellerOf(engine, engine.failures);
+      await teller.catchUp();
+      await teller.close();
+    }
+    expect(await engine.store.historyState()).toMatchObject({ fill: null, isCut: false });
+    const entries = await all(engine.store);
+    expect(entries.map(({ n }) => n)).toEqual(Array.from({ length: 232 }, (_, index) => 1 - index));
+    expect(entries.slice(1).map(({ subject }) => subject)).toEqual([
+      ...Array.from({ length: 230 }, (_, index) => `old ${229 - index}`),
+      'the first fleet',
+    ]);
+  });
+
+  it('has every commit once if several managers tell it at the same time', async () => {
+    const engine = await oldRepository(30);
+    await engine.reconciler.reconcile();
+    const tellers = Array.from({ length: 3 }, () => tellerOf(engine, engine.failures));
+    await Promise.all(tellers.map((teller) => settled(teller, engine.store)));
+    await Promise.all(tellers.map((teller) => teller.close()));
+    const revisions = (await all(engine.store)).flatMap(({ kind, revision }) =>
+      kind === 'commit' ? revision : [],
+    );
+    expect(new Set(revisions).size).toBe(31);
+    expect(revisions).toHaveLength(31);
+    expect(engine.failures).toEqual([]);
+  });
+
+  it('begins at the revision that an earlier release applied, whose store has no ledger', async () => {
+    const engine = await oldRepository(1);
+    await engine.reconciler.reconcile();
+    await engine.commit({ 'apps/db.yaml': V2 }, 'later');
+    await engine.reconciler.reconcile();
+    const store = wrap(engine.store, { nextAct: (after) => engine.store.nextAct(Math.max(after, 1)) });
+    const teller = tellerOf({ ...engine, store }, engine.failures);
+    await settled(teller, store);
+    await teller.close();
+    expect(engine.failures).toEqual([]);
+    expect(await lines(engine.store)).toEqual([
+      '1 commit: later; update app/db(container_image)=1',
+      '0 commit: old 0; update app/web(container_image)=unknown',
+      '-1 commit: the first fleet; create app/db=unknown, create app/web=unknown',
+    ]);
+  });
+});
+
+describe('a failure while the history is told', () => {
+  it('is reported, and everything is told later', async () => {
+    const engine = await told({ files: { 'apps/web.yaml': V1 } });
+    const log = engine.source.reader.log;
+    engine.source.reader.log = () => Promise.reject(new Error('git is away'));
+    await engine.reconciler.reconcile();
+    await engine.teller.catchUp();
+    expect(engine.failures).toHaveLength(1);
+    expect(await all(engine.store)).toEqual([]);
+    engine.source.reader.log = log;
+    await settled(engine.teller, engine.store);
+    expect(await lines(engine.store)).toEqual(['1 commit: the first fleet; create app/web=1']);
+  });
+});

@@ -7,6 +7,13 @@ const Actor = z
   .object({ name: z.string(), email: z.string().nullable(), via: z.enum(['git', 'api']) })
   .meta({ id: 'Actor' });
 
+const PullRequest = z
+  .object({
+    number: z.int(),
+    url: z.string().nullable().describe('Null if the address of the forge is not known.'),
+  })
+  .meta({ id: 'PullRequest' });
+
 const Change = z
   .object({
     object: z.string().describe('Such as `app/web`.'),
@@ -34,7 +41,7 @@ const shape = {
   actor: Actor,
   authors: z.array(z.string()),
   subject: z.string(),
-  pull_request: z.object({ number: z.int(), url: z.string().nullable() }).nullable(),
+  pull_request: PullRequest.nullable(),
   request_id: z.string().nullable(),
   changes: z.array(Change),
   changes_total: z.int(),

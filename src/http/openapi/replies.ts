@@ -34,6 +34,7 @@ const AppExists = z
   .meta({ id: 'AppExists' });
 const GroupExists = z.object({ device_group_exists: z.boolean() }).meta({ id: 'DeviceGroupExists' });
 const RevisionExists = z.object({ revision_exists: z.literal(false) }).meta({ id: 'RevisionExists' });
+const EntryExists = z.object({ entry_exists: z.literal(false) }).meta({ id: 'EntryExists' });
 const Denied = z.object({ access_allowed: z.literal(false) }).meta({ id: 'AccessDenied' });
 export const Fault = z.looseObject({ error: z.string() }).meta({ id: 'Fault' });
 const Unavailable = z
@@ -116,7 +117,7 @@ export const bodyErrors = {
 export const absentErrors = {
   404: json(
     'There is no such revision, or no entry of it.',
-    z.union([RevisionExists, z.object({ entry_exists: z.literal(false) })]).meta({ id: 'HistoryAbsence' }),
+    z.union([RevisionExists, EntryExists]).meta({ id: 'HistoryAbsence' }),
   ),
 };
 

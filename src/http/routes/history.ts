@@ -20,6 +20,7 @@ const isKinds = (text: string): boolean =>
 const Query = z.strictObject({
   object: z
     .union([Objects, z.array(Objects).max(100, 'must be 100 or fewer')])
+    .meta({ id: 'HistoryObjects' })
     .optional()
     .describe('Such as `app/web`; may be repeated: entries of one of these objects.'),
   group: Text.regex(NAME_PATTERN, 'must be the name of a device group')

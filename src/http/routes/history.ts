@@ -142,7 +142,7 @@ async function findEntry(name: string, { past }: Api): Promise<Detail> {
 }
 
 function entryAbsent(): HoldfastError {
-  return new HoldfastError('absent', 'there is no such entry', { status: 404, entry_exists: false });
+  return new HoldfastError('absent', 'there is no such entry', { missing: 'entry' });
 }
 
 function detailRecord({

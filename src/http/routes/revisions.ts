@@ -48,8 +48,7 @@ export function revisionRoutes(app: FastifyInstance, api: Api): void {
     blameDocs,
     async (request) => {
       const { kind, name } = request.params;
-      if (!KINDS.includes(kind))
-        throw new HoldfastError('absent', 'no such kind', { status: 404, kind_exists: false });
+      if (!KINDS.includes(kind)) throw new HoldfastError('absent', 'no such kind', { missing: 'entry' });
       if (!NAME_PATTERN.test(name)) throw absentError(kind, name);
       const { revision } = readQuery(request, BlameQuery);
       const wanted = revision ?? api.reconciler.status().applied?.revision;

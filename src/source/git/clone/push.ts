@@ -168,14 +168,19 @@ async function outcomeOfFailure(clone: Repository, push: Push, error: unknown): 
  * Brings index and work tree from a commit that the branch was not moved to back to where the branch is: git updates them
  * before it moves the branch. Does nothing to files that are not as in that commit.
  */
-async function takeBack(clone: Repository, { ref, to, isCheckedOut }: Push): Promise<void> {
-  try {
-    if (!isCheckedOut) return;
-    const tip = await branchTip(clone, ref);
-    await runGit(clone.context, commands.switchTree(to, tip ?? emptyTreeIdLike(to)));
-  } catch (error) {
-    // Objects that never arrived, or work of a user: then there is nothing to take back.
-    if (!(error instanceof GitFailure)) throw error;
+async function takeBack(clone: Repository, push: Push): Promise<void> {
+  if (!push.isCheckedOut) return;
+  for (const deadline = performance.now() + PATIENCE; ; ) {
+    try {
+      const tip = await branchTip(clone, push.ref);
+      await runGit(clone.context, commands.switchTree(push.to, tip ?? emptyTreeIdLike(push.to)));
+      return;
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      // Objects that never arrived, or work of a user: then there is nothing to take back.
+      if (!isLocked(error) || performance.now() > deadline) return;
+    }
+    await sleep(INTERVAL);
   }
 }
 

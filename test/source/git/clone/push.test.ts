@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { canMount, mountDisk } from '../../../faults/full-disk.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../../../support/git.ts';
-import { openSource, publishOne, read, status, write } from '../support.ts';
+import { machineWith, openSource, publishOne, read, status, write } from '../support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a\n', 'else.txt': 'e\n', '.gitignore': 'new.yaml\n' };
 const WRITE = { 'apps/web.yaml': 'b\n' };
@@ -47,6 +47,24 @@ function rmWeb({ folder }: TestRepository): Promise<void> {
 function makeNew(repository: TestRepository): Promise<void> {
   return write(repository, 'ds/apps/new.yaml', 'mine');
 }
+
+describe('a push that fails after index and work tree have moved', () => {
+  it('is taken back once another git has released the index', async () => {
+    const repository = await start();
+    const lock = join(repository.folder, '.git/index.lock');
+    const release = `(sleep 0.5; rm '${lock}') < /dev/null > /dev/null 2>&1 &`;
+    const lines = `[ "$1" != push ] || { git "$@"; code=$?; : > '${lock}'; ${release}\nexit $code; }`;
+    const source = await openSource(join(repository.folder, 'ds'), null, {
+      machine: await machineWith(lines),
+    });
+    const log = join(repository.folder, '.git/logs/refs/heads/main');
+    await rm(log);
+    await write(repository, '.git/logs/refs/heads/main/in-the-way', '');
+    await expect(publishOne(source, WRITE)).rejects.toBeInstanceOf(Error);
+    await rm(log, { recursive: true });
+    expect([await status(repository), await read(repository, 'ds/apps/web.yaml')]).toEqual(['', 'a\n']);
+  });
+});
 
 describe('a data folder', () => {
   it('whose hooks are gone gets them again, so that work on other files blocks no write', async () => {

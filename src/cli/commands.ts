@@ -32,6 +32,8 @@ export interface Command {
   summary: string;
   operand?: Operand;
   options: readonly CommandOption[];
+  /** Its options in the overview of all commands, where they are many; by default, each of them. */
+  brief?: string;
   /** The settings that are options, too. */
   settings?: SettingTable;
   /** What else there is to know, in lines. */
@@ -145,6 +147,7 @@ export const COMMANDS = {
       meaning: 'app/NAME or device_group/NAME; with --undo, all that the commit changed by default',
       choices: [],
     },
+    brief: '[--to REVISION | --undo REVISION] [--flag ...]',
     options: [
       { name: 'to', value: 'REVISION', meaning: "restore the bytes of the object's file at this commit" },
       {

@@ -24,7 +24,7 @@ export function helpText(command?: Command): string {
 }
 
 function overview(): string {
-  const commands = COMMAND_LIST.map((command) => [usageOf(command), command.summary] as const);
+  const commands = COMMAND_LIST.map((command) => [usageOf(command, command.brief), command.summary] as const);
   const others = [
     ['holdfast COMMAND --help', 'what a command takes, and its exit codes'],
     ['holdfast --version', 'the version'],
@@ -44,16 +44,17 @@ ${columns(COMMAND_LIST.flatMap(({ examples = [] }) => examples))}
 Exit codes
   0  no problems
   1  problems found; what that means for a command is in its own help
-  2  wrong usage or settings; no such folder or revision
+  2  wrong usage or settings; no such folder, revision or object
   3  the command itself failed
 
 ${settingsHelp(SETTINGS, 'serve')}`;
 }
 
-function usageOf({ name, operand, options, settings }: Command): string {
+function usageOf({ name, operand, options, settings }: Command, brief?: string): string {
+  const whole = options.map((option) => (option.isRequired ? optionText(option) : `[${optionText(option)}]`));
   const parts = [
     ...(operand === undefined ? [] : [operand.name]),
-    ...options.map((option) => (option.isRequired ? optionText(option) : `[${optionText(option)}]`)),
+    ...(brief === undefined ? whole : [brief]),
     ...(settings === undefined ? [] : ['[--flag VALUE ...]']),
   ];
   return ['holdfast', name, ...parts].join(' ');

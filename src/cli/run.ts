@@ -32,10 +32,14 @@ export async function runCommand(argv: readonly string[], options: RunOptions): 
   } catch (error) {
     io.writeError(`holdfast: ${withAdvice(messageOf(error))}\n`);
     if (error instanceof UsageError) io.writeError('Try "holdfast --help".\n');
-    const isUsage =
-      error instanceof UsageError || (error instanceof HoldfastError && error.kind === 'invalid');
-    return isUsage ? EXIT.usage : EXIT.failed;
+    return isUsage(error) ? EXIT.usage : EXIT.failed;
   }
+}
+
+/** Whether the command line or a setting is wrong, or names what does not exist. */
+function isUsage(error: unknown): boolean {
+  if (error instanceof HoldfastError) return error.kind === 'invalid' || error.kind === 'absent';
+  return error instanceof UsageError;
 }
 
 /** Adds advice to a message that says that too many files are open. */

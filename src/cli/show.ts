@@ -50,7 +50,7 @@ function headOf({ revision, author, message }: FolderCommit, { entry }: HistoryE
     `Date:    ${localTime(at)}`,
     ...(pullRequest === null
       ? []
-      : [`Request: #${pullRequest.number}${pullRequest.url === null ? '' : ` ${pullRequest.url}`}`]),
+      : [`Pull request: #${pullRequest.number}${pullRequest.url === null ? '' : ` ${pullRequest.url}`}`]),
     '',
     ...message
       .trim()

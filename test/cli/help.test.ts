@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
 import { helpText } from '../../src/cli/help.ts';
 import { flagOf } from '../../src/config/read.ts';
 import type { Setting } from '../../src/settings/setting.ts';
@@ -42,6 +43,12 @@ describe('helpText', () => {
   it('names the settings that validate and plan read, and shows how to plan a branch', () => {
     expect(text).toContain('The only settings they read are DESIRED_STATE and DEFAULT_NETWORKS');
     expect(text).toContain('holdfast plan --against "$(git merge-base origin/main HEAD)"');
+  });
+
+  it('has each command in a line that fits into a terminal, and all its options in its own help', () => {
+    const usages = lines.filter((line) => line.startsWith('  holdfast rollback [OBJECT]'));
+    expect(usages).toEqual(['  holdfast rollback [OBJECT] [--to REVISION | --undo REVISION] [--flag ...]']);
+    expect(helpText(COMMANDS.rollback)).toContain('[--with-dependencies]');
   });
 
   it('has no spaces at the ends of lines, and one line break at its end', () => {

@@ -138,7 +138,7 @@ describe('show', () => {
 Author:  Pat <pat@example.com>
 With:    Ana
 Date:    TIME
-Request: #41
+Pull request: #41
 
     Merge pull request #41 from ana/topic
 

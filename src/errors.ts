@@ -138,13 +138,17 @@ function outputOf(error: unknown): string | null {
   return null;
 }
 
-/** The message of an error that only means that the manager is stopping; nobody has to act on it. */
-export const SHUTTING_DOWN = 'the manager is shutting down';
+/** The manager itself ended the work, or did not begin it, because it is stopping; nobody has to act on this. */
+export class ShutdownError extends HoldfastError<'unavailable'> {
+  constructor(cause?: unknown) {
+    super('unavailable', 'the manager is shutting down', {}, cause);
+  }
+}
 
 /** Reports whether an error, or one of its causes, comes from the manager's own shutdown. */
 export function isShutdownError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return error.message === SHUTTING_DOWN || isShutdownError(error.cause);
+  return error instanceof ShutdownError || isShutdownError(error.cause);
 }
 
 /** Node's and git's errors for the limit of this process (EMFILE) or of the machine (ENFILE). */

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { createLimiter } from '../async/limiter.ts';
-import { HoldfastError, SHUTTING_DOWN } from '../errors.ts';
+import { HoldfastError, ShutdownError } from '../errors.ts';
 import { keyOf } from '../protocol/name.ts';
 import { baseError, boundBase } from './base.ts';
 import { carryOut } from './carry-out.ts';
@@ -56,7 +56,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
 
   const commit = (set: ChangeSet, context: WriteContext): Promise<SetResult> =>
     new Promise((resolve, reject) => {
-      if (isClosed) return reject(shuttingDown());
+      if (isClosed) return reject(new ShutdownError());
       const giveUp = (): void => {
         queue.splice(queue.indexOf(waiting), 1);
         reject(waitedTooLong(dependencies.waitLimit));
@@ -70,7 +70,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
 
   const close = async (): Promise<void> => {
     isClosed = true;
-    for (const { reject } of dequeue(queue, queue.length)) reject(shuttingDown());
+    for (const { reject } of dequeue(queue, queue.length)) reject(new ShutdownError());
     await working;
   };
 
@@ -112,10 +112,6 @@ function waitedTooLong(waitLimit: number): HoldfastError {
 
 function tooManyPreviews(): HoldfastError {
   return new HoldfastError('unavailable', 'too many previews are being made; try again');
-}
-
-function shuttingDown(): HoldfastError {
-  return new HoldfastError('unavailable', SHUTTING_DOWN);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
-import { asHoldfastError, HoldfastError, SHUTTING_DOWN } from '../errors.ts';
+import { asHoldfastError, ShutdownError } from '../errors.ts';
 import { keyOf } from '../protocol/name.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
@@ -37,7 +37,7 @@ const MANY = 500;
 
 const CLOSING: PassOutcome = {
   ok: false,
-  error: new HoldfastError('unavailable', SHUTTING_DOWN),
+  error: new ShutdownError(),
 };
 
 /** Keeps the store at the head of the branch. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SHUTTING_DOWN } from '../../src/errors.ts';
+import { isShutdownError } from '../../src/errors.ts';
 import { openRemote } from '../../src/source/git/mirror/remote.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
@@ -29,12 +29,12 @@ describe('a transfer that the shutdown of the manager ends', () => {
       ...remoteOptions(ssh.url, await temporaryFolder(), ssh.path),
       onTransfer: (kind, outcome) => void outcomes.push(`${kind} ${outcome}`),
     });
-    const refreshed = expect(source.origin.refresh()).rejects.toThrow(new RegExp(`^${SHUTTING_DOWN}$`));
+    const refreshed = expect(source.origin.refresh()).rejects.toThrow(/^the manager is shutting down$/);
     await expect.poll(ssh.fetches).toBe(1);
     source.origin.interrupt();
     await refreshed;
     await source.close();
-    await expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
+    await expect(source.origin.refresh()).rejects.toSatisfy(isShutdownError);
     expect(outcomes).toEqual([]);
   });
 
@@ -47,9 +47,9 @@ describe('a transfer that the shutdown of the manager ends', () => {
     const before = (await ssh.calls()).length;
     const files = new Map([['meta.json', '{}']]);
     const written = source.record.write({ files, expected: null, keepsOtherFiles: false, at: 0 });
-    const ended = expect(written).rejects.toThrow(new RegExp(SHUTTING_DOWN));
+    const ended = expect(written).rejects.toSatisfy(isShutdownError);
     await expect.poll(async () => (await ssh.calls()).length).toBe(before + 1);
-    const refreshed = expect(source.origin.refresh()).rejects.toThrow(SHUTTING_DOWN);
+    const refreshed = expect(source.origin.refresh()).rejects.toSatisfy(isShutdownError);
     source.origin.abandon();
     await Promise.all([ended, refreshed]);
     await source.close();

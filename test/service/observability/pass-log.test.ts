@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { HoldfastError } from '../../../src/errors.ts';
+import { HoldfastError, ShutdownError } from '../../../src/errors.ts';
 import { makePlan } from '../../../src/plan/plan.ts';
 import type { PassOutcome } from '../../../src/reconcile/pass/pass.ts';
 import { STARTING, type Status } from '../../../src/reconcile/status.ts';
@@ -79,11 +79,20 @@ describe('createPassLog', () => {
     expect(await passLog().log(passOf(FLEET, FLEET))).toEqual([]);
   });
 
-  it('logs no failure while the manager is stopping', async () => {
-    const message = 'the manager is shutting down';
-    const { log } = passLog();
-    const failed = { ok: false, error: new HoldfastError('unavailable', message) } as const;
-    expect(await log(failed)).toEqual([]);
+  it.each([
+    ['no failure while the manager is stopping', new ShutdownError(), 0],
+    [
+      'no failure that the shutdown of the manager has caused',
+      new HoldfastError('unavailable', 'origin cannot be fetched', {}, new ShutdownError()),
+      0,
+    ],
+    [
+      'a failure that only has the text of a shutdown',
+      new HoldfastError('unavailable', new ShutdownError().message),
+      1,
+    ],
+  ])('logs %s', async (_, error, count) => {
+    expect(await passLog().log({ ok: false, error })).toHaveLength(count);
   });
 
   it.each([

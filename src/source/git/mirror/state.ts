@@ -97,8 +97,8 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
     },
     requireReached: async () => {
       if (isReached || (await hasTip())) return;
-      const reason = failure === null ? 'origin has not been reached yet' : messageOf(failure);
-      throw new HoldfastError('unavailable', reason);
+      if (failure === null) throw new HoldfastError('unavailable', 'origin has not been reached yet');
+      throw new HoldfastError('unavailable', messageOf(failure), {}, failure);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { descriptorAdvice, HoldfastError, SHUTTING_DOWN } from '../../../errors.ts';
+import { descriptorAdvice, HoldfastError, ShutdownError } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
 import { diskTrouble } from '../process/disk-trouble.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
@@ -119,7 +119,10 @@ export function unreachable(error: unknown): OriginUnavailable {
   const isLate = /^not done within/.test(text);
   const isSending = SENDING.test(text);
   const isSent = isLate || (isSending && !TURNED_AWAY.test(text));
-  if (error instanceof TransferEnded) return new OriginUnavailable(SHUTTING_DOWN, { isSent, isLate }, error);
+  if (error instanceof TransferEnded) {
+    const shutdown = new ShutdownError(error);
+    return new OriginUnavailable(shutdown.message, { isSent, isLate }, shutdown);
+  }
   const shortage = descriptorAdvice(text.replaceAll(OF_ORIGIN, ''));
   if (shortage !== null)
     return new OriginUnavailable(`git cannot connect to origin: ${shortage}`, { isSent, isLate }, error);

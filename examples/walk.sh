@@ -40,6 +40,24 @@ curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/apps/
 curl --silent --fail --user "$CREDENTIALS" --request PUT --json '{"apps": ["walk", "node-exporter"]}' $HOLDFAST/api/v2/device_groups/walkers/update
 curl --silent --fail --user "$CREDENTIALS" --json '{"apps": ["node-exporter", "walk"]}' $HOLDFAST/api/v2/device_groups/walkers/update
 
+# Preview a write: the file, what changes, and what devices will do. Nothing is committed.
+curl --silent --fail --user "$CREDENTIALS" --request PATCH --json '{"container_image": "nginx:1.28"}' "$HOLDFAST/api/v2/apps/walk/update?dry_run=true"
+
+# Change several objects in one commit, or none of them.
+curl --silent --fail --user "$CREDENTIALS" --json '{"message": "Try two apps", "changes": [{"op": "change", "kind": "app", "name": "walk", "fields": {"container_image": "nginx:1.28"}}, {"op": "create", "kind": "app", "name": "walk-2", "fields": {"container_image": "nginx:1.28"}}]}' $HOLDFAST/api/v2/changes
+
+# Read the file of an object with its comments, and write one.
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/files/app/storefront
+curl --silent --fail --user "$CREDENTIALS" --request PUT --header 'If-None-Match: *' --json '{"text": "# Only for a walk.\ncontainer_image: nginx:1.28\n"}' $HOLDFAST/api/v2/files/app/walk-3
+
+# What was changed, by whom, and what a branch would change. Then take the last commit back.
+curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/history?object=app/walk&page_size=5"
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/history/main
+curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/plan?revision=main"
+curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/diff?from=main&to=main"
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/blame/app/storefront
+curl --silent --fail --user "$CREDENTIALS" --json '{"undo": "main", "reason": "the walk is over"}' $HOLDFAST/api/v2/rollback
+
 # Remove unused images: on the devices of one group, then on all devices.
 curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/device_groups/walkers/prune
 curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/prune
@@ -58,6 +76,7 @@ curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/recon
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/metrics
 
 # Clean up. Deleting the app also removes it from the group, in the same commit.
+curl --silent --fail --user "$CREDENTIALS" --request DELETE $HOLDFAST/api/v2/apps/walk-2
 curl --silent --fail --user "$CREDENTIALS" --request DELETE $HOLDFAST/api/v2/apps/walk
 curl --silent --fail --user "$CREDENTIALS" --request DELETE $HOLDFAST/api/v2/device_groups/walkers
 

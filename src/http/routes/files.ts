@@ -2,16 +2,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { absentError, ownError } from '../../change/refusals.ts';
 import { type ObjectFile, setOf, type Write } from '../../change/write.ts';
-import { check } from '../../desired/explain.ts';
 import { HoldfastError } from '../../errors.ts';
-import { KINDS, Name, type ObjectKey } from '../../protocol/name.ts';
+import type { ObjectKey } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { sendPreview } from '../dry-run.ts';
 import { documented } from '../openapi/documented.ts';
 import { fileErrors, fileWriteErrors, json } from '../openapi/replies.ts';
 import { writeContext } from '../request/context.ts';
-import { badFields, readFields } from '../request/fields.ts';
+import { readFields } from '../request/fields.ts';
+import { ObjectPath, objectIn } from '../request/object-path.ts';
 import { isDryRun, WriteOptions } from '../request/write-options.ts';
 import { RequestRefused } from '../request-refused.ts';
 import { sendAtRevision } from '../revision.ts';
@@ -27,14 +27,13 @@ const FileRecord = z
   })
   .meta({ id: 'ObjectFile' });
 
-const Params = z.object({ kind: z.enum(KINDS, { error: `must be one of ${KINDS.join(', ')}` }), name: Name });
 const FileText = z.strictObject({ text: z.string() }).meta({ id: 'FileText' });
 
 const readDocs = documented({
   operationId: 'getFile',
   summary: 'Read the file of an object, valid or not',
   tag: 'changes',
-  params: Params,
+  params: ObjectPath,
   reply: [200, json('The file.', FileRecord)],
   errors: fileErrors,
 });
@@ -42,7 +41,7 @@ const writeDocs = documented({
   operationId: 'putFile',
   summary: 'Write the file of an object',
   tag: 'changes',
-  params: Params,
+  params: ObjectPath,
   querystring: WriteOptions,
   body: FileText,
   reply: [202, json('The file after the commit.', FileRecord)],
@@ -52,12 +51,12 @@ const writeDocs = documented({
 /** The files of objects as text (docs/contract.md, 4.7). */
 export function fileRoutes(app: FastifyInstance, api: Api): void {
   app.get(FILE_PATH, readDocs, async (request, reply) => {
-    const key = keyIn(request);
+    const key = objectIn(request);
     return sendFile(reply, 200, key, await api.writer.file(key));
   });
 
   app.put(FILE_PATH, writeDocs, async (request, reply) => {
-    const key = keyIn(request);
+    const key = objectIn(request);
     const present = await api.writer.file(key);
     if (present === null && request.headers['if-match'] !== undefined) throw absentError(key.kind, key.name);
     const { text } = readFields(request, { schema: FileText, ignored: [], required: ['text'] });
@@ -83,12 +82,6 @@ function sendFile(
 ): FastifyReply {
   if (file === null) throw absentError(kind, name);
   return sendAtRevision(reply.header('etag', `"${file.blob}"`), status, file.revision, file);
-}
-
-function keyIn({ params }: FastifyRequest): ObjectKey {
-  const parsed = check(Params, params);
-  if (!parsed.success) throw badFields(parsed.error.issues, []);
-  return parsed.data;
 }
 
 /** Returns the blob that the file must have by the conditions of a request; null if there must be no file. */

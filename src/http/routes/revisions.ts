@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absentError, revisionAbsent } from '../../change/refusals.ts';
-import { HoldfastError } from '../../errors.ts';
-import { KINDS, type Kind, NAME_PATTERN } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { Blame, Diff } from '../history-records.ts';
 import { documented } from '../openapi/documented.ts';
 import { absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { ObjectPath, objectIn } from '../request/object-path.ts';
 import { readQuery, Text } from '../request/query.ts';
 
 const DiffQuery = z.object({ from: Text, to: Text });
@@ -28,7 +27,7 @@ const blameDocs = documented({
   operationId: 'blameObject',
   summary: 'Read which commit wrote each line of an object’s file',
   tag: 'history',
-  params: z.object({ kind: z.enum(KINDS), name: z.string() }),
+  params: ObjectPath,
   querystring: BlameQuery,
   reply: [200, json('The lines of the file.', Blame)],
   errors: { ...commonErrors, ...parameterErrors, ...absentErrors },
@@ -43,24 +42,18 @@ export function revisionRoutes(app: FastifyInstance, api: Api): void {
     const { steps, files, stepsTotal, filesTotal } = await past.diff(...ends);
     return { from: ends[0], to: ends[1], steps, steps_total: stepsTotal, files, files_total: filesTotal };
   });
-  app.get<{ Params: { kind: Kind; name: string } }>(
-    '/api/v2/blame/:kind/:name',
-    blameDocs,
-    async (request) => {
-      const { kind, name } = request.params;
-      if (!KINDS.includes(kind)) throw new HoldfastError('absent', 'no such kind', { missing: 'entry' });
-      if (!NAME_PATTERN.test(name)) throw absentError(kind, name);
-      const { revision } = readQuery(request, BlameQuery);
-      const wanted = revision ?? api.reconciler.status().applied?.revision;
-      if (wanted === undefined) throw absentError(kind, name);
-      const found = await past.blame(kind, name, await requireRevision(wanted, api));
-      if (found === null) throw absentError(kind, name);
-      return {
-        ...found,
-        lines: found.lines.map((line) => ({ ...line, at: new Date(line.at).toISOString() })),
-      };
-    },
-  );
+  app.get('/api/v2/blame/:kind/:name', blameDocs, async (request) => {
+    const { kind, name } = objectIn(request);
+    const { revision } = readQuery(request, BlameQuery);
+    const wanted = revision ?? api.reconciler.status().applied?.revision;
+    if (wanted === undefined) throw absentError(kind, name);
+    const found = await past.blame(kind, name, await requireRevision(wanted, api));
+    if (found === null) throw absentError(kind, name);
+    return {
+      ...found,
+      lines: found.lines.map((line) => ({ ...line, at: new Date(line.at).toISOString() })),
+    };
+  });
 }
 
 async function requireRevision(name: string, { past }: Api): Promise<string> {

@@ -1,17 +1,17 @@
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import type { Problem } from '../desired/problem.ts';
 import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
-import { KIND_NOUNS } from '../plan/describe.ts';
 import type { Kind } from '../protocol/name.ts';
 
 /** Returns the error of a request about an object that does not exist. */
 export function absentError(kind: Kind, name: string): HoldfastError<'absent'> {
-  return new HoldfastError('absent', `there is no ${KIND_NOUNS[kind]} "${name}"`, { missing: kind });
+  return new HoldfastError('absent', `there is no ${DESCRIPTORS[kind].noun} "${name}"`, { missing: kind });
 }
 
 /** Returns the error of a create whose name is taken. */
 export function presentError(kind: Kind, name: string): HoldfastError<'present'> {
-  const message = `there is a ${KIND_NOUNS[kind]} "${name}" already`;
+  const message = `there is a ${DESCRIPTORS[kind].noun} "${name}" already`;
   return new HoldfastError('present', message, { existing: kind });
 }
 

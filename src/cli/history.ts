@@ -1,7 +1,7 @@
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import { changesOf, type ObjectChange } from '../history/changes.ts';
 import type { FolderCommit } from '../history/commit.ts';
 import { type CommitEntry, commitEntry } from '../history/entry.ts';
-import { KIND_NOUNS } from '../plan/describe.ts';
 import type { ChangeType } from '../plan/step.ts';
 import { keyOf } from '../protocol/name.ts';
 import { commitsBetween, keyAt } from '../rollback/later-changes.ts';
@@ -122,7 +122,7 @@ function entryText({ entry, changes }: HistoryEntry, paint: Paint): string {
 function changeText({ kind, name, change, fields, isInvalid }: ObjectChange, paint: Paint): string {
   const [sign, color] = SIGNS[change];
   const what = fields.length > 0 ? `: ${fields.join(', ')}` : '';
-  return `    ${paint(color, `${sign} ${KIND_NOUNS[kind]} ${name}`)}${what}${isInvalid ? ' (not valid)' : ''}`;
+  return `    ${paint(color, `${sign} ${DESCRIPTORS[kind].noun} ${name}`)}${what}${isInvalid ? ' (not valid)' : ''}`;
 }
 
 /** Returns a time in Unix milliseconds as people here write it: `2026-11-24 10:11`. */

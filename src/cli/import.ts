@@ -2,9 +2,10 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Content } from '../desired/content.ts';
 import { newFilePath } from '../desired/file.ts';
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import { compareProblems, fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import type { DesiredObject, DesiredState } from '../desired/state.ts';
-import { changedFields, KIND_NOUNS } from '../plan/describe.ts';
+import { changedFields } from '../plan/describe.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { KINDS, type Kind, NAME_RULE } from '../protocol/name.ts';
 import { sameValue } from '../protocol/values.ts';
@@ -46,7 +47,7 @@ async function readWithProgress(manager: ManagerAddress, io: CommandIo): Promise
   };
   try {
     return await readManager(manager, (kind, done, total) =>
-      draw(`read: ${done} of ${total} ${KIND_NOUNS[kind]}s`),
+      draw(`read: ${done} of ${total} ${DESCRIPTORS[kind].noun}s`),
     );
   } finally {
     draw('');
@@ -84,7 +85,7 @@ function planImports(records: ManagerRecords, state: DesiredState, defaults: App
 }
 
 function invalidName(kind: Kind, name: string): Import {
-  const message = `${KIND_NOUNS[kind]} ${JSON.stringify(name)} is not written: ${NAME_RULE}`;
+  const message = `${DESCRIPTORS[kind].noun} ${JSON.stringify(name)} is not written: ${NAME_RULE}`;
   const path = dirname(newFilePath(kind, 'name'));
   const problems = [withFile(path, fileProblem('name-invalid', message))];
   return { path, text: '', problems, outcome: 'not written' };

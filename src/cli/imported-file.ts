@@ -1,6 +1,6 @@
 import type { Content } from '../desired/content.ts';
-import { ASSIGNED_FIELDS, FIELDS } from '../desired/fields.ts';
 import { newFilePath } from '../desired/file.ts';
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import { DEPTH_HINT, decodeText } from '../desired/yaml/document.ts';
@@ -63,7 +63,7 @@ export function importedFile(
   const path = newFilePath(kind, name);
   const { container_image, docker_image = container_image, ...others } = record;
   const recorded: Fields = kind === 'app' ? { container_image: docker_image, ...others } : record;
-  const deep = FIELDS[kind].find((field) => isDeeperThan(MAX_DEPTH, recorded[field]));
+  const deep = DESCRIPTORS[kind].fields.find((field) => isDeeperThan(MAX_DEPTH, recorded[field]));
   if (deep !== undefined) {
     const problem = fileProblem('yaml-depth', `${deep} ${DEPTH_HINT}`);
     return { path, text: '', content: undefined, problems: [withFile(path, problem)] };
@@ -105,7 +105,10 @@ function listWithout(members: unknown, missingApps: readonly unknown[]): unknown
 
 /** Returns the fields of a record that a file cannot have, unless they are empty. */
 function unknownFields(kind: Kind, recorded: Fields): string[] {
-  const known = new Set([...FIELDS[kind], ...Object.values(ASSIGNED_FIELDS).flat()]);
+  const known = new Set([
+    ...DESCRIPTORS[kind].fields,
+    ...Object.values(DESCRIPTORS).flatMap(({ assigned }) => assigned),
+  ]);
   const isSet = (value: unknown): boolean => value !== null && value !== '' && !isEmptyCollection(value);
   return Object.keys(recorded).filter((field) => !known.has(field) && isSet(recorded[field]));
 }

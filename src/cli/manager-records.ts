@@ -1,3 +1,4 @@
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { type Kind, NAME_PATTERN } from '../protocol/name.ts';
 import { isMapValue } from '../protocol/values.ts';
@@ -12,9 +13,6 @@ export interface ManagerAddress {
 
 /** A manager's records of objects, by kind and name; null for a name that is not valid here, which is not requested. */
 export type ManagerRecords = Readonly<Record<Kind, ReadonlyMap<string, Record<string, unknown> | null>>>;
-
-/** The path of each kind (docs/contract.md, 4.1), which is also the name of the list in its response. */
-const PATHS: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device_groups' };
 
 /** Is called after each batch of objects with how many of a kind are read. */
 export type OnRead = (kind: Kind, done: number, total: number) => void;
@@ -34,7 +32,7 @@ export async function readManager(manager: ManagerAddress, onRead: OnRead): Prom
 }
 
 async function readKind(manager: ManagerAddress, kind: Kind, onRead: OnRead): Promise<ManagerRecords[Kind]> {
-  const path = PATHS[kind];
+  const path = DESCRIPTORS[kind].collection;
   const { [path]: names } = await readRecord(manager, path);
   if (!Array.isArray(names) || !names.every((name) => typeof name === 'string'))
     throw unexpectedResponse(manager, path);

@@ -1,5 +1,6 @@
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import type { Problem } from '../desired/problem.ts';
-import { changedFields, KIND_NOUNS } from '../plan/describe.ts';
+import { changedFields } from '../plan/describe.ts';
 import type { Effect } from '../plan/effect.ts';
 import { lostGroups } from '../plan/notices.ts';
 import { changeTypeOf, type Step } from '../plan/step.ts';
@@ -98,7 +99,7 @@ const MARKS = { create: '+', update: '~', delete: '-' } as const;
 function changeRows(step: Step): string[] {
   const { kind, name, before, after } = step;
   const row = (field: string, from: string, to: string): string =>
-    `| ${MARKS[changeTypeOf(step)]} | ${KIND_NOUNS[kind]} ${code(name)} | ${field} | ${from} | ${to} |`;
+    `| ${MARKS[changeTypeOf(step)]} | ${DESCRIPTORS[kind].noun} ${code(name)} | ${field} | ${from} | ${to} |`;
   if (before === null || after === null) return [row('', essence(before), essence(after))];
   return changedFields(before, after)
     .flatMap((field) =>

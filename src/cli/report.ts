@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import type { Problem } from '../desired/problem.ts';
-import { describeStep, KIND_NOUNS, type PlanLine } from '../plan/describe.ts';
+import { describeStep, type PlanLine } from '../plan/describe.ts';
 import type { Effect } from '../plan/effect.ts';
 import { lostGroups, totalsOf } from '../plan/notices.ts';
 import { changeTypeOf, type Step } from '../plan/step.ts';
@@ -99,7 +100,7 @@ function stepLines(step: Step, paint: Paint): string[] {
   const [sign, color] = HEADINGS[changeTypeOf(step)];
   const file = step.origin === null ? '' : paint('dim', `  (${printable(step.origin.path)})`);
   return [
-    paint(color, `${sign} ${KIND_NOUNS[step.kind]} ${step.name}`) + file,
+    paint(color, `${sign} ${DESCRIPTORS[step.kind].noun} ${step.name}`) + file,
     ...describeStep(step).map((line) => paintLine(line, paint)),
     '',
   ];

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { ASSIGNED_FIELDS } from './fields.ts';
+import { DESCRIPTORS } from './kinds.ts';
 import { closestName } from './near-name.ts';
 
 /** One problem of a value: its path, and what to do about it. */
@@ -135,18 +135,12 @@ function emptyOf(expected: string, path: readonly (string | number)[]): string |
   return expected === 'array' ? '[]' : expected === 'record' ? '{}' : undefined;
 }
 
-/** Names in records of the API that are not fields of files. `has` is a field by which the kind is recognized. */
-const NOT_IN_FILES: readonly { has: string; names: readonly string[]; noun: string }[] = [
-  { has: 'container_image', names: ASSIGNED_FIELDS.app, noun: 'an app' },
-  { has: 'apps', names: ASSIGNED_FIELDS.device_group, noun: 'a device group' },
-];
-
 function unknownField(key: string, known: readonly string[]): string {
   const meant = OTHER_NAMES[key.toLowerCase()];
   if (meant !== undefined && known.includes(meant)) return `is called ${meant} here`;
-  const record = NOT_IN_FILES.find(({ has, names }) => known.includes(has) && names.includes(key));
-  if (record !== undefined)
-    return `does not belong in a file: ${record.noun} is named by its file name, and the manager assigns ids; remove it`;
+  const kind = Object.values(DESCRIPTORS).find(({ required }) => known.includes(required));
+  if (kind?.assigned.includes(key))
+    return `does not belong in a file: ${kind.one} is named by its file name, and the manager assigns ids; remove it`;
   const near = closestName(key, known);
   if (near !== undefined) return `is not a known field; did you mean ${near}?`;
   return known.length === 0

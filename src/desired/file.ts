@@ -1,8 +1,6 @@
 import { KINDS, type Kind, NAME_PATTERN, NAME_RULE } from '../protocol/name.ts';
+import { DESCRIPTORS } from './kinds.ts';
 import { fileProblem, type TextProblem } from './problem.ts';
-
-/** The folder of each kind below the desired-state folder. */
-const KIND_FOLDERS: Readonly<Record<Kind, string>> = { app: 'apps', device_group: 'device-groups' };
 
 const IGNORED = /^(README.*|LICENSE.*|\..*|.*\.md)$/i;
 const OBJECT_FILE = /^([^/]*)\/(?:.*\/)?([^/]*)\.ya?ml$/s;
@@ -29,28 +27,26 @@ export function classifyPath(path: string): FileRole {
   if (segments.some((segment) => FORBIDDEN.test(segment))) return { role: 'problem', ...FORBIDDEN_PROBLEM };
   if (segments.some((segment) => segment.startsWith('.'))) return { role: 'ignored' };
   const [, folder, name = ''] = OBJECT_FILE.exec(path) ?? [];
-  const kind = KINDS.find((each) => KIND_FOLDERS[each] === folder);
+  const kind = KINDS.find((each) => DESCRIPTORS[each].folder === folder);
   if (kind !== undefined) return objectRole(kind, name);
   if (IGNORED.test(segments[segments.length - 1] ?? '')) return { role: 'ignored' };
   return { role: 'problem', severity: 'warning', problem: fileProblem('file-unexpected', unread(path)) };
 }
 
-/** Similar names that users give to these folders, in lower case without hyphens and underscores. */
-const NEAR_FOLDERS: Readonly<Record<Kind, RegExp>> = {
-  app: /^(app|apps|applications?)$/,
-  device_group: /^(device)?groups?$/,
-};
+const FOLDERS = KINDS.map((kind) => DESCRIPTORS[kind].folder);
+const EXPECTED = KINDS.map(
+  (kind) => `${DESCRIPTORS[kind].noun}s are ${DESCRIPTORS[kind].folder}/**/NAME.yaml`,
+);
 
 /** Why a file is not read, and what to do about it. */
 function unread(path: string): string {
   const [folder = ''] = path.split('/');
   const letters = folder.toLowerCase().replace(/[-_]/g, '');
-  const kind = KINDS.find((each) => NEAR_FOLDERS[each].test(letters));
-  const isObject = /\/[^/]+\.ya?ml$/i.test(path) && kind !== undefined;
-  if (isObject && folder !== KIND_FOLDERS[kind])
-    return `is not read: it must be in ${KIND_FOLDERS[kind]}/; move it there`;
+  const meant = Object.values(DESCRIPTORS).find(({ nearFolder }) => nearFolder.test(letters))?.folder;
+  const isObject = /\/[^/]+\.ya?ml$/i.test(path) && meant !== undefined;
+  if (isObject && folder !== meant) return `is not read: it must be in ${meant}/; move it there`;
   if (isObject) return 'is not read: its name must end in .yaml or .yml, in lower case; rename it';
-  return 'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it';
+  return `is not read: ${EXPECTED.join(' and ')}; move or remove it`;
 }
 
 function objectRole(kind: Kind, name: string): FileRole {
@@ -59,16 +55,18 @@ function objectRole(kind: Kind, name: string): FileRole {
   return { role: 'problem', severity: 'error', problem: fileProblem('name-invalid', message) };
 }
 
+const ROOT = new RegExp(`^(.+)/(?:${FOLDERS.join('|')})/.+\\.ya?ml$`);
+
 /**
  * Returns the folder that looks like the root of a desired state: `fleet` for `fleet/apps/web.yaml`; null if there is none.
  */
 export function desiredStateFolderOf(path: string): string | null {
   // If the end does not match, the expression below would try it after each folder of that name in a deep path.
   if (!/^.+\.ya?ml$/.test(path)) return null;
-  return /^(.+)\/(?:apps|device-groups)\/.+\.ya?ml$/.exec(path)?.[1] ?? null;
+  return ROOT.exec(path)?.[1] ?? null;
 }
 
 /** Returns the path for the file of a new object. */
 export function newFilePath(kind: Kind, name: string): string {
-  return `${KIND_FOLDERS[kind]}/${name}.yaml`;
+  return `${DESCRIPTORS[kind].folder}/${name}.yaml`;
 }

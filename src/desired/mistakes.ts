@@ -1,7 +1,7 @@
 import type { Kind } from '../protocol/name.ts';
 import { type Fields, isMapValue } from '../protocol/values.ts';
 import { nounOf } from './explain.ts';
-import { FIELDS } from './fields.ts';
+import { DESCRIPTORS } from './kinds.ts';
 import type { ProblemCode } from './problem.ts';
 
 /** A mistake that explains all problems of a file, so that they need not be listed. */
@@ -12,22 +12,21 @@ interface Mistake {
   message: string;
 }
 
-const NEEDS: Readonly<Record<Kind, string>> = {
-  app: 'an app needs at least container_image, such as "container_image: nginx:1.27"',
-  device_group: 'a device group needs apps, such as "apps: [web]"',
-};
-
 /** Returns the mistake of an invalid file as a whole; null if its fields have to be checked one by one. */
 export function mistakeOf(kind: Kind, value: unknown): Mistake | null {
   if (value === null || value === undefined)
-    return { path: [], code: 'field-missing', message: `the file is empty; ${NEEDS[kind]}` };
+    return { path: [], code: 'field-missing', message: `the file is empty; ${needsOf(kind)}` };
   if (!isMapValue(value)) return { path: [], code: 'field-invalid', message: notMap(kind, value) };
   return composeFile(value) ?? otherKind(kind, value);
 }
 
+function needsOf(kind: Kind): string {
+  return `${DESCRIPTORS[kind].one} needs ${DESCRIPTORS[kind].needs}`;
+}
+
 function notMap(kind: Kind, value: unknown): string {
-  const isGlued = FIELDS[kind].some((field) => String(value).startsWith(`${field}:`));
-  const advice = isGlued ? 'put a space after the colon of each key' : NEEDS[kind];
+  const isGlued = DESCRIPTORS[kind].fields.some((field) => String(value).startsWith(`${field}:`));
+  const advice = isGlued ? 'put a space after the colon of each key' : needsOf(kind);
   const hint = isGlued || Array.isArray(value) ? `; ${advice}` : '';
   return `the file must be a map of fields, not ${nounOf(value)}${hint}`;
 }
@@ -39,23 +38,13 @@ function composeFile(value: Fields): Mistake | null {
   return { path: ['services'], code: 'field-unknown', message };
 }
 
-/** The field that tells the kinds apart, and how to put a file in its place. */
-const OTHER_KIND: Readonly<Record<Kind, { own: string; field: string; message: string }>> = {
-  app: {
-    own: 'container_image',
-    field: 'apps',
-    message: 'apps is a field of device groups, and this is the file of an app; move it to device-groups/',
-  },
-  device_group: {
-    own: 'apps',
-    field: 'container_image',
-    message: 'container_image is a field of apps, and this is the file of a device group; move it to apps/',
-  },
-};
-
 function otherKind(kind: Kind, value: Fields): Mistake | null {
-  const { own, field, message } = OTHER_KIND[kind];
-  return field in value && !(own in value) ? { path: [field], code: 'field-unknown', message } : null;
+  const own = DESCRIPTORS[kind];
+  const other = Object.values(DESCRIPTORS).find(({ required }) => required in value);
+  if (other === undefined || own.required in value) return null;
+  const { required: field, noun, folder } = other;
+  const message = `${field} is a field of ${noun}s, and this is the file of ${own.one}; move it to ${folder}/`;
+  return { path: [field], code: 'field-unknown', message };
 }
 
 /** The fields that are lists or maps. */
@@ -88,7 +77,8 @@ export function notIndented(kind: Kind, value: Fields): Map<string, string[]> {
   const found = new Map<string, string[]>();
   let above: string | null = null;
   for (const [key, item] of Object.entries(value)) {
-    if (FIELDS[kind].includes(key)) above = item === null && COLLECTIONS.includes(key) ? key : null;
+    if (DESCRIPTORS[kind].fields.includes(key))
+      above = item === null && COLLECTIONS.includes(key) ? key : null;
     else if (above !== null) found.set(above, [...(found.get(above) ?? []), key]);
   }
   return found;

@@ -1,12 +1,10 @@
 import type * as z from 'zod';
-import { type AppDefaults, AppFields } from '../protocol/app.ts';
-import { DeviceGroup } from '../protocol/device-group.ts';
+import type { AppDefaults } from '../protocol/app.ts';
 import type { Kind } from '../protocol/name.ts';
 import type { Fields } from '../protocol/values.ts';
-import { completeApp } from './app.ts';
-import type { Content } from './content.ts';
+import { type Content, membersOf } from './content.ts';
 import { check, explain } from './explain.ts';
-import { FIELDS } from './fields.ts';
+import { DESCRIPTORS } from './kinds.ts';
 import { mistakeOf, notIndented } from './mistakes.ts';
 import { fileProblem, type TextProblem } from './problem.ts';
 import {
@@ -26,11 +24,8 @@ export type ParsedFile =
   | { ok: true; content: Content; memberPositions: readonly Position[] }
   | { ok: false; problems: TextProblem[] };
 
-/** The `memberPositions` of an app. */
+/** The `memberPositions` of an object without members. */
 export const NO_POSITIONS: readonly Position[] = [];
-
-/** The schema of each kind's files. */
-const SCHEMAS = { app: AppFields, device_group: DeviceGroup } as const;
 
 const LFS_POINTER = /^version https:\/\/git-lfs\.github\.com\/spec\//;
 
@@ -45,34 +40,23 @@ export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults)
   const fields = readFields(kind, text);
   if (!fields.ok) return fields;
   const { document, value } = fields.value;
-  if (kind === 'app') {
-    return {
-      ok: true,
-      content: compact(completeApp(value as AppFields, defaults)),
-      memberPositions: NO_POSITIONS,
-    };
-  }
-  const group = value as DeviceGroup;
-  return {
-    ok: true,
-    content: compact(group),
-    memberPositions: group.apps.map((_, index) => document.positionOf(['apps', index])),
-  };
+  const content = compact(DESCRIPTORS[kind].complete(value, defaults));
+  const members = membersOf(content);
+  const memberPositions =
+    members.length === 0 ? NO_POSITIONS : members.map((_, index) => document.positionOf(['apps', index]));
+  return { ok: true, content, memberPositions };
 }
 
 /**
  * Returns a copy that takes less than half of the memory: a string that is cut out of a text keeps the whole text alive, and
  * a list that is filled item by item has spare capacity. JSON loses nothing: the store keeps contents as JSON, too.
  */
-function compact<T extends Content>(content: T): T {
-  return JSON.parse(JSON.stringify(content)) as T;
+function compact(content: Content): Content {
+  return JSON.parse(JSON.stringify(content)) as Content;
 }
 
 /** Reads the fields of a file, without defaults, and the document that they come from. */
-function readFields(
-  kind: Kind,
-  text: string,
-): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
+function readFields(kind: Kind, text: string): ReadResult<{ document: YamlDocument; value: Fields }> {
   if (LFS_POINTER.test(text)) {
     const message = 'is a Git LFS pointer, not the file itself; remove it from LFS and commit the text';
     return { ok: false, problems: [fileProblem('file-lfs-pointer', message)] };
@@ -84,8 +68,8 @@ function readFields(
 function checkFields(
   kind: Kind,
   document: YamlDocument,
-): ReadResult<{ document: YamlDocument; value: AppFields | DeviceGroup }> {
-  const parsed = check<AppFields | DeviceGroup>(SCHEMAS[kind], document.value);
+): ReadResult<{ document: YamlDocument; value: Fields }> {
+  const parsed = check<Fields>(DESCRIPTORS[kind].schemas.file, document.value);
   if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
   const mistake = mistakeOf(kind, document.value);
   if (mistake === null) return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
@@ -96,7 +80,7 @@ function checkFields(
 function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {
   const emptied = notIndented(kind, document.value as Fields);
   const lost = [...emptied.values()].flat();
-  const problems = explain(error.issues, FIELDS[kind], MAX_PROBLEMS + lost.length)
+  const problems = explain(error.issues, DESCRIPTORS[kind].fields, MAX_PROBLEMS + lost.length)
     .filter(({ path: [key = ''] }) => !lost.includes(`${key}`))
     .slice(0, MAX_PROBLEMS);
   return problems.map(({ path, kind: problem, message }) => ({

@@ -1,13 +1,10 @@
 import type { Content } from '../desired/content.ts';
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import { canBePlain } from '../desired/yaml/edit/strings.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
-import type { Kind } from '../protocol/name.ts';
 import { isEmptyCollection, isMapValue, sameValue } from '../protocol/values.ts';
 import { printable } from '../text/printable.ts';
 import type { Step } from './step.ts';
-
-/** The name of each kind in sentences. */
-export const KIND_NOUNS: Readonly<Record<Kind, string>> = { app: 'app', device_group: 'device group' };
 
 const MAX_SUBJECT = 72;
 
@@ -35,7 +32,7 @@ export function summarizeTogether(sentences: readonly string[]): string {
  * `texts` that fits; if none fits, with the last one after a shortened name.
  */
 export function subjectLine({ kind, name }: Pick<Step, 'kind' | 'name'>, texts: readonly string[]): string {
-  const noun = KIND_NOUNS[kind];
+  const noun = DESCRIPTORS[kind].noun;
   const subjects = texts.map((text) => `${noun} ${name}: ${text}`);
   const last = texts[texts.length - 1] ?? '';
   const room = MAX_SUBJECT - `${noun} …: ${last}`.length;

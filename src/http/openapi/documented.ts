@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { Name } from '../../protocol/name.ts';
 import type { RouteObject } from '../request/checks.ts';
 import type { BodyRule } from '../request/fields.ts';
-import { NAME_PARAMETERS } from '../request/name.ts';
+import { nameParameter } from '../request/name.ts';
 import { WriteOptions } from '../request/write-options.ts';
 import { type ReplyDocs, writeErrors } from './replies.ts';
 
@@ -53,7 +53,7 @@ export function documented(docs: RouteDocs): { schema: object; config: FastifyCo
   const security = isPublic ? { security: [] } : {};
   const response = { ...errors, [status]: success };
   const description = isForDevices ? { description: 'The device account may use it, too.' } : {};
-  const params = object && { params: z.object({ [NAME_PARAMETERS[object.kind]]: Name }) };
+  const params = object && { params: z.object({ [nameParameter(object.kind)]: Name }) };
   const parts = { ...params, ...bodies };
   const schema = { operationId, summary, ...description, tags: [tag], ...security, ...parts, response };
   return { schema, config: { ...(isForDevices && { isForDevices }), ...(object && { object }) } };

@@ -4,10 +4,11 @@ import { existenceError } from '../../change/preconditions.ts';
 import { ChangesRefused } from '../../change/refusals.ts';
 import type { ChangeSet, Write } from '../../change/write.ts';
 import { check } from '../../desired/explain.ts';
+import { DESCRIPTORS } from '../../desired/kinds.ts';
 import { HoldfastError } from '../../errors.ts';
-import { KINDS, type Kind, keyOf, Name } from '../../protocol/name.ts';
+import { KINDS, keyOf, Name } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
-import { KIND_RULES } from './body-rules.ts';
+import { bodyRules } from './body-rules.ts';
 import { badFields, readFields, readFieldsOf } from './fields.ts';
 import { MAX_REASON } from './write-options.ts';
 
@@ -95,9 +96,9 @@ function writeOf({ op, kind, name, fields }: Change): Write {
     if (fields !== undefined) throw badFields([], [], [['fields', 'a delete has none']]);
     return { op, kind, name };
   }
-  const { whole, partial, partialOp } = KIND_RULES[kind satisfies Kind];
+  const { whole, partial } = bodyRules(kind);
   const isPartial = op === 'change';
   const read = readFieldsOf(fields, isPartial ? partial : whole);
   // The cast is safe because the rule of a kind reads the fields of its writes.
-  return { op: isPartial ? partialOp : op, kind, name, fields: read } as Write;
+  return { op: isPartial ? DESCRIPTORS[kind].partialOp : op, kind, name, fields: read } as Write;
 }

@@ -2,15 +2,14 @@ import type { FastifyRequest } from 'fastify';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../../protocol/name.ts';
 import { RequestRefused } from '../request-refused.ts';
 
-/** The path parameter with the name of an object, by kind. */
-export const NAME_PARAMETERS: Readonly<Record<Kind, string>> = {
-  app: 'app_name',
-  device_group: 'device_group_name',
-};
+/** Returns the path parameter with the name of an object. */
+export function nameParameter(kind: Kind): string {
+  return `${kind}_name`;
+}
 
 /** Returns the name in the path. Throws a 400 if it is not a valid name. */
 export function nameIn(request: FastifyRequest, kind: Kind): string {
-  const parameter = NAME_PARAMETERS[kind];
+  const parameter = nameParameter(kind);
   const name = (request.params as Record<string, string>)[parameter] ?? '';
   if (NAME_PATTERN.test(name)) return name;
   throw new RequestRefused(400, NAME_RULE, { invalid_parameters: { [parameter]: NAME_RULE } });

@@ -5,7 +5,6 @@ import { objectRoutes } from './objects.ts';
 export const appRoutes = objectRoutes({
   kind: 'app',
   tag: 'apps',
-  collection: 'apps',
   title: 'App',
   summaries: {
     list: 'List the names of all apps',

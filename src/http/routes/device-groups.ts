@@ -10,7 +10,6 @@ import { objectRoutes } from './objects.ts';
 export const deviceGroupRoutes = objectRoutes({
   kind: 'device_group',
   tag: 'device groups',
-  collection: 'device_groups',
   title: 'DeviceGroup',
   summaries: {
     list: 'List the names of all device groups',

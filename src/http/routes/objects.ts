@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { Write } from '../../change/write.ts';
-import { KIND_NOUNS } from '../../plan/describe.ts';
+import { DESCRIPTORS } from '../../desired/kinds.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { AtRevision, ObjectReads } from '../../store/store.ts';
 import { storedObject } from '../../store/stored-object.ts';
@@ -9,17 +9,15 @@ import type { Api } from '../api.ts';
 import { requireFound, sendObject, sendWritten } from '../one-object.ts';
 import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
 import { commonErrors, Empty, json, notModified, readErrors } from '../openapi/replies.ts';
-import { KIND_RULES } from '../request/body-rules.ts';
+import { bodyRules } from '../request/body-rules.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
-import { NAME_PARAMETERS, nameIn } from '../request/name.ts';
+import { nameIn, nameParameter } from '../request/name.ts';
 import { sendAtRevision } from '../revision.ts';
 
 /** How the routes of one kind of object differ from those of the other. */
 export interface ObjectRoutes {
   kind: Kind;
   tag: Tag;
-  /** The name of the collection in paths, and the key of the list of names. */
-  collection: string;
   /** The part of the names of operations and schemas that names the kind: `App` in `createApp` and `AppFields`. */
   title: string;
   summaries: Readonly<Record<'list' | 'read' | 'create' | 'delete' | 'replace' | 'change', string>>;
@@ -35,10 +33,11 @@ export interface ObjectRoutes {
  * for each kind: schemas are registered by name for the whole process.
  */
 export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {
-  const { kind, collection } = object;
-  const { whole, partial, partialOp } = KIND_RULES[kind];
+  const { kind } = object;
+  const { collection, partialOp } = DESCRIPTORS[kind];
+  const { whole, partial } = bodyRules(kind);
   const listPath = `/api/v2/${collection}`;
-  const objectPath = `${listPath}/:${NAME_PARAMETERS[kind]}`;
+  const objectPath = `${listPath}/:${nameParameter(kind)}`;
   const docs = describeRoutes(object);
   return (app, api) => {
     const write =
@@ -76,9 +75,9 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
 }
 
 /** Describes each route for the OpenAPI document. */
-function describeRoutes({ kind, tag, collection, title, summaries, record }: ObjectRoutes) {
-  const bodies = KIND_RULES[kind];
-  const noun = KIND_NOUNS[kind];
+function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
+  const bodies = bodyRules(kind);
+  const { noun, collection } = DESCRIPTORS[kind];
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
   const writes = documentedWrites(tag, { kind });
   const creates = documentedWrites(tag, { kind, isCreated: true });

@@ -20,7 +20,7 @@ export interface CleanUp {
 export function createCleanUp({ context }: Pick<Repository, 'context'>): CleanUp {
   const env = withConfig(context.env, [['gc.autoDetach', 'false']]);
   // Ended by SIGTERM, git removes its locks and temporary packs.
-  const group = createTransfers({ ...context, env }, 'SIGTERM');
+  const group = createTransfers({ ...context, env }, { signal: 'SIGTERM' });
   let writes = 0;
   let running: Promise<unknown> | null = null;
   const run = async (): Promise<void> => {

@@ -131,8 +131,8 @@ async function requireHook(folder: string): Promise<void> {
 async function pushPatiently(context: GitContext, push: Push): Promise<PushOutcome> {
   const { ref, from, to, mustWait } = push;
   const limit = { total: context.timeLimit, silence: context.timeLimit };
-  // By SIGTERM, git removes its locks.
-  const transfers = createTransfers(context, 'SIGTERM');
+  // A checkout that ends halfway leaves files for a person to put in order.
+  const transfers = createTransfers(context, { signal: 'SIGTERM', outlivesExit: true });
   const origin = createOrigin(transfers, ref, { first: limit, patient: limit, usual: limit });
   const deadline = performance.now() + PATIENCE;
   for (;;) {

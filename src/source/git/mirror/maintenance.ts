@@ -40,7 +40,7 @@ export function createMaintenance(
   now: () => number = Date.now,
 ): Maintenance {
   // `git repack` has a helper do the work, which would outlive it. Ended by SIGTERM, it removes its temporary packs.
-  const group = createTransfers(repository.context, 'SIGTERM');
+  const group = createTransfers(repository.context, { signal: 'SIGTERM' });
   const folder = `${repository.commonFolder}/objects/pack`;
   const dropper = createDropper({ command: commands.repackReached(), closeWriters }, folder, group, LIMIT);
   let running: Promise<void> | null = null;

@@ -33,12 +33,23 @@ export interface Transfers {
   close(): void;
 }
 
+/** How transfers end. */
+interface Ending {
+  /** What ends a transfer before it is done; SIGTERM lets git remove its locks. */
+  signal?: NodeJS.Signals;
+  /** Whether a transfer goes on when this process exits; by default it ends. */
+  outlivesExit?: boolean;
+}
+
 /**
  * git starts helper processes for a transfer (ssh, git-remote-https), which can wait for the network forever after git
- * itself has ended. So each transfer is a process group, and `signal` is sent to the whole group, also when this
- * process exits.
+ * itself has ended. So each transfer is a process group, and the signal is sent to the whole group, also when this
+ * process exits, unless `outlivesExit` is set.
  */
-export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'SIGKILL'): Transfers {
+export function createTransfers(
+  context: GitContext,
+  { signal = 'SIGKILL', outlivesExit = false }: Ending = {},
+): Transfers {
   const running = new Set<Child>();
   const ended = new WeakSet<Child>();
   let isClosed = false;
@@ -49,7 +60,7 @@ export function createTransfers(context: GitContext, signal: NodeJS.Signals = 'S
     }
   };
   const remember = (child: Child): void => {
-    if (running.size === 0) process.on('exit', endAll);
+    if (running.size === 0 && !outlivesExit) process.on('exit', endAll);
     running.add(child);
   };
   const forget = (child: Child): void => {

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { canMount, mountDisk } from '../../../faults/full-disk.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
@@ -126,3 +127,16 @@ function leave(path: string, free: number): void {
   const { bavail, bsize } = statfsSync(path);
   appendFileSync(path, Buffer.alloc(bavail * bsize - free));
 }
+
+describe('a manager that exits while git is at the work tree', () => {
+  it('leaves all of the write there', async () => {
+    const repository = await start();
+    const script = fileURLToPath(new URL('exit-in-checkout.ts', import.meta.url));
+    const dataFolder = await temporaryFolder();
+    execFileSync(process.execPath, ['--import', 'tsx', script, repository.folder, dataFolder]);
+    const lock = join(repository.folder, '.git/index.lock');
+    await expect.poll(() => existsSync(lock), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => status(repository), { timeout: 20_000 }).toBe('');
+    expect(await read(repository, 'ds/apps/f1499.yaml')).toBe('b\n');
+  });
+});

@@ -15,7 +15,7 @@ const quick = mergeConfig(all, {
       'test/desired/hostile.test.ts',
       'test/change/{answer,writer}.test.ts',
       'test/http/*.test.ts',
-      'test/http/{info/shortcut,protocol/http-rules}.test.ts',
+      'test/http/protocol/http-rules.test.ts',
       'test/http/routes/**',
     ],
   },

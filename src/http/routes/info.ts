@@ -31,7 +31,7 @@ const docs = documented({
 
 export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
 
-/** The endpoint that all devices poll. `info/shortcut.ts` answers most of the polls, so few reach this route. */
+/** The endpoint that all devices poll. `info-shortcut.ts` answers most of the polls, so few reach this route. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
   app.get(INFO_ROUTE, { ...docs, errorHandler: plainTextErrorHandler(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));

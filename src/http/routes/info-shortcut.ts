@@ -5,12 +5,12 @@ import type { Authenticator } from '../access/authentication.ts';
 import type { ServesHost } from '../access/hosts.ts';
 import type { Api } from '../api.ts';
 import { matchesIfNoneMatch } from '../conditions.ts';
+import type { InfoEntry } from '../info/entries.ts';
 import { JSON_TYPE, NO_SNIFFING } from '../json.ts';
 import { interceptRequests } from '../protocol/connections.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
-import { INFO_ROUTE } from '../routes/info.ts';
-import type { InfoEntry } from './entries.ts';
+import { INFO_ROUTE } from './info.ts';
 
 /** What the shortcut needs. */
 export interface ShortcutParts {

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAuthenticator } from '../../../src/http/access/authentication.ts';
 import { plainPasswordCheck } from '../../../src/http/access/password.ts';
 import { createInfoCache } from '../../../src/http/info/cache.ts';
-import { useInfoShortcut } from '../../../src/http/info/shortcut.ts';
+import { useInfoShortcut } from '../../../src/http/routes/info-shortcut.ts';
 import type { GroupInfo, StoreState } from '../../../src/store/store.ts';
 import { AUTHORIZATION, PASSWORD, startManager, USER } from '../../support/manager.ts';
 import { sendRaw } from '../../support/raw-request.ts';

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { createOccurrences } from '../async/occurrences.ts';
 import { ChangesRefused } from '../change/refusals.ts';
 import { type ErrorKind, factsOfFailure, HoldfastError, knownError, messageOf } from '../errors.ts';
+import { KINDS } from '../protocol/name.ts';
 import { JSON_TYPE } from './json.ts';
 import { loggedUrl } from './refusal-log.ts';
 import { RequestRefused } from './request-refused.ts';
@@ -55,7 +56,7 @@ function existenceReply(error: HoldfastError<'absent'> | HoldfastError<'present'
   const status = STATUSES[error.kind];
   if (error.kind === 'present') return { status, body: { [`${error.details.existing}_exists`]: true } };
   const { missing, ...rest } = error.details;
-  const isObject = missing === 'app' || missing === 'device_group';
+  const isObject = KINDS.some((kind) => kind === missing);
   return { status: isObject ? status : 404, body: { [`${missing}_exists`]: false, ...rest } };
 }
 

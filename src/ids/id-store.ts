@@ -1,3 +1,5 @@
+import type { Kind } from '../protocol/name.ts';
+
 /** A commit and the history that it belongs to. */
 export interface HistoryPoint {
   /** Identifies a fleet in its repository: the folder, and the branch if a setting names one. */
@@ -20,7 +22,12 @@ export interface IdState {
 }
 
 /** Which id a counter gives: an app's `app_id`, or a group's `device_group_id` or `prune_id`. */
-export type CounterKind = 'app' | 'device_group' | 'prune';
+export type CounterKind = Kind | 'prune';
+
+/** Returns the kind of the objects that have such a counter. */
+export function kindOfCounter(counter: CounterKind): Kind {
+  return counter === 'prune' ? 'device_group' : counter;
+}
 
 /** A counter as the record of ids outside the store holds it. Deleted objects keep theirs. */
 export interface CounterRow {

@@ -1,6 +1,5 @@
-import type { App } from '../protocol/app.ts';
-import type { DeviceGroup } from '../protocol/device-group.ts';
-import type { Kind } from '../protocol/name.ts';
+import type { ContentOfKind } from '../desired/content.ts';
+import { KINDS, type Kind } from '../protocol/name.ts';
 
 /** The file that an object's content was read from. Equal blobs are equal bytes. */
 export interface FileOrigin {
@@ -8,21 +7,20 @@ export interface FileOrigin {
   blob: string;
 }
 
-interface StepOf<K extends Kind, C> {
+interface StepOf<K extends Kind> {
   kind: K;
   name: string;
   /** The content before and after the step, which always differs; null if the object does not exist. */
-  before: C | null;
-  after: C | null;
+  before: ContentOfKind[K] | null;
+  after: ContentOfKind[K] | null;
   /** The file that `after` was read from; null for a delete. */
   origin: FileOrigin | null;
 }
 
-export type AppStep = StepOf<'app', App>;
-type DeviceGroupStep = StepOf<'device_group', DeviceGroup>;
+export type AppStep = StepOf<'app'>;
 
 /** A change of one object that devices must act on. Applying it raises the object's id, unless it is a delete. */
-export type Step = AppStep | DeviceGroupStep;
+export type Step = { [K in Kind]: StepOf<K> }[Kind];
 
 /** What a step does to its object. */
 export type ChangeType = 'create' | 'update' | 'delete';
@@ -33,21 +31,13 @@ export function changeTypeOf(step: Step): ChangeType {
   return step.after === null ? 'delete' : 'update';
 }
 
-/*
- *   apps ----------------> device groups        create and update: down the table, so that
- *   (a group names apps)                         a group never names an app that is not there
- *   apps <---------------- device groups        delete: up the table, for the same reason
+/**
+ * Returns the place of a change in the order in which changes are made: those with a lower rank come first. Creates and
+ * updates are in the order of `KINDS`, deletes come after them, in the opposite order: a group never names an app that is not there.
  */
-const ORDER: readonly { kind: Kind; deletes: boolean }[] = [
-  { kind: 'app', deletes: false },
-  { kind: 'device_group', deletes: false },
-  { kind: 'device_group', deletes: true },
-  { kind: 'app', deletes: true },
-];
-
-/** Returns the place of a change in the order in which changes are made: those with a lower rank come first. */
 export function rankOf(kind: Kind, deletes: boolean): number {
-  return ORDER.findIndex((row) => row.kind === kind && row.deletes === deletes);
+  const place = KINDS.indexOf(kind);
+  return deletes ? 2 * KINDS.length - 1 - place : place;
 }
 
 function rank({ kind, after }: Step): number {

@@ -11,7 +11,7 @@ export const NAME_RULE =
 export const Name = z.string().regex(NAME_PATTERN, { error: NAME_RULE });
 export type Name = z.infer<typeof Name>;
 
-/** The kinds of objects that a desired state holds, in the order in which they are shown. */
+/** The kinds of objects that a desired state holds, in the order in which they are shown: each after those that it names. */
 export const KINDS = ['app', 'device_group'] as const;
 export type Kind = (typeof KINDS)[number];
 

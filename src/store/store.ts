@@ -1,3 +1,4 @@
+import type { ContentOfKind } from '../desired/content.ts';
 import type { IdState, IdStore } from '../ids/id-store.ts';
 import type { Effect } from '../plan/effect.ts';
 import type { FileOrigin, Step } from '../plan/step.ts';
@@ -63,10 +64,9 @@ export interface StoreState extends IdState {
 }
 
 /** An applied object without its ids, and the file that it was read from. */
-export type AppliedObject = { origin: FileOrigin | null } & (
-  | { kind: 'app'; name: string; content: App }
-  | { kind: 'device_group'; name: string; content: DeviceGroup }
-);
+export type AppliedObject = {
+  [K in Kind]: { origin: FileOrigin | null; kind: K; name: string; content: ContentOfKind[K] };
+}[Kind];
 
 /** The objects that may have changed, from one snapshot. */
 export interface ChangedObjects {

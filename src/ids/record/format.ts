@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
-import { keyOf, Name } from '../../protocol/name.ts';
+import { KINDS, keyOf, Name } from '../../protocol/name.ts';
 import type { CounterRow } from '../id-store.ts';
 
 /** The version of the format. A later version of the program that raises it must still read the earlier formats. */
@@ -51,7 +51,7 @@ export interface SectionContent {
 }
 
 const Row = z.union([
-  z.tuple([z.enum(['app', 'device_group']), Name, Id, Hex32.nullable()]),
+  z.tuple([z.enum(KINDS), Name, Id, Hex32.nullable()]),
   z.tuple([z.literal('prune'), Name, Id, z.null()]),
 ]);
 /** Any list: a check of all rows at once would describe what is wrong with each of millions. */

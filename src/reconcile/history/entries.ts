@@ -1,6 +1,7 @@
 import { changesOf, type ObjectChange } from '../../history/changes.ts';
 import type { FolderCommit } from '../../history/commit.ts';
 import { commitEntry } from '../../history/entry.ts';
+import { kindOfCounter } from '../../ids/id-store.ts';
 import { keyOf } from '../../protocol/name.ts';
 import type { Entry, EntryChange } from '../../store/entry.ts';
 import type { Act, LedgerChange } from '../../store/ledger.ts';
@@ -61,7 +62,7 @@ export function toldObjects(changes: readonly LedgerChange[]): Map<string, Told>
   const told = new Map<string, Told>();
   for (const change of changes) {
     const { kind, name, id } = change;
-    const key = keyOf(kind === 'prune' ? 'device_group' : kind, name);
+    const key = keyOf(kindOfCounter(kind), name);
     const known = told.get(key) ?? { change, ids: {} };
     if (id !== null && change.change !== 'file') known.ids[ID_NAMES[kind]] = id;
     told.set(key, known);

@@ -1,4 +1,4 @@
-import type { CounterRow, SeedBatch } from '../../ids/id-store.ts';
+import { type CounterRow, kindOfCounter, type SeedBatch } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
@@ -189,7 +189,7 @@ export class DocumentStore implements Store {
   }
 
   seedCounters(batch: SeedBatch): Promise<void> {
-    const keys = batch.seeds.map(({ kind, name }) => keyOf(kind === 'prune' ? 'device_group' : kind, name));
+    const keys = batch.seeds.map(({ kind, name }) => keyOf(kindOfCounter(kind), name));
     return this.#write(keys, (work) => seedCounters(work, batch));
   }
 

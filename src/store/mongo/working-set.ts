@@ -1,5 +1,5 @@
 import { FRESH_COUNTER } from '../../ids/counter.ts';
-import type { CounterKind } from '../../ids/id-store.ts';
+import { type CounterKind, kindOfCounter } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf } from '../../protocol/name.ts';
 import type { ContentsCounter } from '../contents.ts';
@@ -106,7 +106,7 @@ export class WorkingSet implements Work {
 
   #counterWork(): CounterWork {
     const part = (kind: CounterKind, name: string): ContentsCounter | null => {
-      const document = this.#find(kind === 'prune' ? 'device_group' : kind, name);
+      const document = this.#find(kindOfCounter(kind), name);
       return (kind === 'prune' ? document?.prune : document?.own) ?? null;
     };
     const get = (kind: CounterKind, name: string): StoredCounter =>

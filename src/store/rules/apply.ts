@@ -12,7 +12,7 @@ import { sameValue } from '../../protocol/values.ts';
 import type { LedgerChange, NewAct } from '../ledger.ts';
 import type { ApplyBatch, AssignedId } from '../store.ts';
 import { requireSequence } from './claim.ts';
-import { appContent, groupContent, type ObjectRow } from './rows.ts';
+import { contentOf, type ObjectRow } from './rows.ts';
 import type { StoredCounter, Work } from './work.ts';
 
 /** The state that the steps of one pass share. */
@@ -147,10 +147,6 @@ function isSame(stored: ObjectRow, { kind, after }: Upsert, defaults: AppDefault
   const json = JSON.stringify(after);
   if (stored.content === json) return true;
   return sameValue(contentOf(kind, stored.content, defaults), JSON.parse(json));
-}
-
-function contentOf(kind: Kind, json: string, defaults: AppDefaults): Content {
-  return kind === 'app' ? appContent(json, defaults) : groupContent(json);
 }
 
 function originOf({ path, blob }: ObjectRow): FileOrigin | null {

@@ -1,5 +1,7 @@
 import { forEachYielding } from '../../async/pace.ts';
 import { completeApp } from '../../desired/app.ts';
+import type { Content } from '../../desired/content.ts';
+import { DESCRIPTORS } from '../../desired/kinds.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { App, AppDefaults, AppFields } from '../../protocol/app.ts';
@@ -46,6 +48,11 @@ export function storedGroup(row: ObjectRow): StoredGroup {
   };
 }
 
+/** Parses the content of an object of any kind, as `appContent` does. */
+export function contentOf(kind: Kind, json: string, defaults: AppDefaults): Content {
+  return DESCRIPTORS[kind].complete(JSON.parse(json), defaults);
+}
+
 /** Makes an applied object from its columns; `content` is JSON. */
 export function appliedObject(
   kind: Kind,
@@ -54,8 +61,8 @@ export function appliedObject(
   origin: FileOrigin | null,
   defaults: AppDefaults,
 ): AppliedObject {
-  if (kind === 'app') return { kind, name, origin, content: appContent(content, defaults) };
-  return { kind, name, origin, content: groupContent(content) };
+  // The cast is safe because the content is of this kind.
+  return { kind, name, origin, content: contentOf(kind, content, defaults) } as AppliedObject;
 }
 
 /** The rows of a group and its apps, these in any order, and the state of the store; all from one snapshot. */

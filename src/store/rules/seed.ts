@@ -1,5 +1,6 @@
 import { Pace } from '../../async/pace.ts';
 import type { CounterSeed, SeedBatch } from '../../ids/id-store.ts';
+import type { Kind } from '../../protocol/name.ts';
 import type { StoredCounter, Work } from './work.ts';
 
 /** Implements `Store.seedCounters` on a store's `Work`. Yields to other work between seeds. */
@@ -26,12 +27,7 @@ function seedPrune({ counters }: Work, seed: CounterSeed, changed: number): void
 /** What becomes of the object of a seed. */
 type Fate = 'absent' | 'kept' | 'dropped';
 
-function seedObject(
-  { objects, counters }: Work,
-  seed: CounterSeed,
-  kind: 'app' | 'device_group',
-  changed: number,
-): Fate {
+function seedObject({ objects, counters }: Work, seed: CounterSeed, kind: Kind, changed: number): Fate {
   const { name } = seed;
   const current = counters.get(kind, name);
   const counter = merged(current, seed);

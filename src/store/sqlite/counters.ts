@@ -1,5 +1,5 @@
 import { FRESH_COUNTER } from '../../ids/counter.ts';
-import type { CounterKind, CounterRow } from '../../ids/id-store.ts';
+import { type CounterKind, type CounterRow, kindOfCounter } from '../../ids/id-store.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
 import type { StoredCounter } from '../rules/work.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
@@ -92,7 +92,7 @@ export class CounterReads {
   changedSince(idSequence: number, now: number): ObjectKey[] | null {
     const rows = this.#changed.all(idSequence);
     if (rows.length > MAX_CHANGES || (rows[0]?.changed ?? idSequence) < now) return null;
-    return rows.map(({ kind, name }) => ({ kind: kind === 'app' ? kind : 'device_group', name }));
+    return rows.map(({ kind, name }) => ({ kind: kindOfCounter(kind), name }));
   }
 
   /**

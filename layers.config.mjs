@@ -16,6 +16,7 @@ export const layers = {
     promise: 'fast reads of small files, and writes that survive a loss of power',
   },
   faults: { may: ['errors'], pure: [], promise: 'points at which tests kill the process' },
+  events: { may: [], pure: [], promise: 'what happened, as data; listeners delay no pass and no write' },
   text: {
     may: [],
     pure: [],
@@ -47,7 +48,7 @@ export const layers = {
     promise: 'turns a Compose file into apps and a device group, and says what is left out',
   },
   ids: {
-    may: ['errors', 'async', 'faults', 'protocol', 'desired'],
+    may: ['errors', 'async', 'faults', 'events', 'protocol', 'desired'],
     promise: 'ids never fall: when they rise, their record, and what a start takes over from it',
   },
   plan: {
@@ -83,6 +84,7 @@ export const layers = {
       'errors',
       'async',
       'faults',
+      'events',
       'protocol',
       'desired',
       'ids',
@@ -111,7 +113,19 @@ export const layers = {
   },
   fleet: { may: ['protocol'], promise: 'the devices that poll this manager' },
   http: {
-    may: ['errors', 'async', 'protocol', 'desired', 'ids', 'plan', 'store', 'reconcile', 'change', 'fleet'],
+    may: [
+      'errors',
+      'async',
+      'events',
+      'protocol',
+      'desired',
+      'ids',
+      'plan',
+      'store',
+      'reconcile',
+      'change',
+      'fleet',
+    ],
     promise: 'the manager API, served from the store',
   },
   'worker/settings': {
@@ -315,13 +329,14 @@ export const rooms = {
     status: { may: [], promise: 'what the manager says of itself, and of problems' },
     backoff: { may: ['status'], promise: 'when something that failed is tried again' },
     pass: { may: [], promise: 'one pass: reads, plans, applies' },
+    events: { may: ['status', 'pass'], promise: 'the names and data of events' },
     history: { may: ['pass'], promise: 'tells the history, and reads it' },
     'origin-watch': { may: ['status', 'backoff'], promise: 'polls origin, and knows how that went' },
     'origin-passes': { may: ['pass', 'origin-watch'], promise: 'passes that fetch first' },
     schedule: { may: ['status', 'origin-watch'], promise: 'when the next pass runs' },
     summary: { may: ['status', 'pass', 'origin-watch'], promise: 'the status after a pass' },
     reconciler: {
-      may: ['status', 'backoff', 'pass', 'origin-watch', 'origin-passes', 'schedule', 'summary'],
+      may: ['status', 'backoff', 'pass', 'events', 'origin-watch', 'origin-passes', 'schedule', 'summary'],
       promise: 'runs the passes, one at a time',
     },
     'branch-plan': { may: ['reconciler'], promise: 'what a branch of origin would change' },

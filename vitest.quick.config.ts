@@ -1,7 +1,7 @@
 import { mergeConfig } from 'vitest/config';
 import all from './vitest.config.ts';
 
-const PURE = ['protocol', 'desired', 'compose', 'plan', 'history', 'fleet', 'change', 'http'];
+const PURE = ['protocol', 'desired', 'compose', 'plan', 'events', 'history', 'fleet', 'change', 'http'];
 const WORKER = ['plan', 'status'];
 
 /**

@@ -1,9 +1,11 @@
 import type { Rollbacks } from '../change/rollback.ts';
 import type { Writer } from '../change/write.ts';
+import type { Emit } from '../events/hub.ts';
 import type { Devices } from '../fleet/devices.ts';
 import type { IdStore } from '../ids/id-store.ts';
 import type { Recorder } from '../ids/record/recorder.ts';
 import type { BranchPlans } from '../reconcile/branch-plan.ts';
+import type { ReconcileEvents } from '../reconcile/events.ts';
 import type { Past } from '../reconcile/history/past.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type {
@@ -42,7 +44,9 @@ export interface Api {
   recorder: Pick<Recorder, 'status'>;
   /** The history. */
   past: Past;
-  info: InfoCache;
+  info: Pick<InfoCache, 'read' | 'ready'>;
+  /** Announces what operations have changed. */
+  events: { emit: Emit<Pick<ReconcileEvents, 'changed'>> };
   devices: Pick<Devices, 'countPoll'>;
   metrics: Metrics;
   /** How long a request waits for a pass, in milliseconds. */

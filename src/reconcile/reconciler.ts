@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
 import { asHoldfastError, ShutdownError } from '../errors.ts';
+import type { Emit } from '../events/hub.ts';
 import { keyOf } from '../protocol/name.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
 import { describeError } from './backoff.ts';
+import type { ReconcileEvents } from './events.ts';
 import { createOriginPasses } from './origin-passes.ts';
 import { createOriginWatch } from './origin-watch.ts';
 import type { PassDependencies } from './pass/dependencies.ts';
@@ -13,7 +15,7 @@ import { createAlarm, nextPassDelay } from './schedule.ts';
 import { createAging, type PassError, STARTING, type Status } from './status.ts';
 import { summarize } from './summary.ts';
 
-/** What a reconciler works with, and what it calls after passes. */
+/** What a reconciler works with. */
 export interface ReconcilerDependencies
   extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderOnDisk'> {
   source: Source;
@@ -23,13 +25,12 @@ export interface ReconcilerDependencies
   pollInterval: number;
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /** Called right after a pass, with the keys of the objects that it changed or found changed, if there are any. */
-  onApplied(keys: string[], report: PassReport): void;
+  emit: Emit<ReconcileEvents>;
   /**
-   * Called at the end of every pass, with its outcome and the new status. Callers that wait for the pass also wait for
-   * this. Must not reject.
+   * Records the ids that a seeding gave, at the end of each successful pass. No event, since the pass and its callers wait
+   * for it: if the store were lost again before that, the next seeding would find only the older record. Must not reject.
    */
-  onPass(outcome: PassOutcome, status: Status): Promise<void>;
+  recordSeeding(report: PassReport): Promise<void>;
 }
 
 /** A loop over this many changes takes a few milliseconds. */
@@ -69,8 +70,7 @@ export interface Reconciler {
 }
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
-  const { source, now, random, pollInterval, onApplied, onPass } = dependencies;
-  const { watch } = source;
+  const { source, now, random, pollInterval, emit, recordSeeding } = dependencies;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
   const alarm = createAlarm(() => void originPasses.runScheduled());
@@ -84,14 +84,15 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     if (isClosed) return CLOSING;
     const outcome = await attempt(passes);
     const changed = outcome.ok ? changedBy(outcome.report) : [];
-    if (outcome.ok && changed.length > 0) onApplied(changed, outcome.report);
-    // Both `onApplied` and the log of a large pass take some milliseconds: the event loop gets a turn between them.
+    if (changed.length > 0) emit('changed', { keys: changed });
+    // The listeners of both events take some milliseconds after a large pass: the event loop gets a turn between them.
     if (changed.length >= MANY) await setImmediate();
     // Read once: if the clock were set between two reads of it, the next poll could be hours away.
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
     status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
-    await onPass(outcome, status);
+    emit('passed', { outcome, status });
+    if (outcome.ok) await recordSeeding(outcome.report);
     alarm.set(nextPassDelay({ passError, origin, pollInterval, now: at }));
     return outcome;
   };
@@ -106,7 +107,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     pollOrigin: () => originPasses.request(),
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
-      ({ close: stopWatching } = await watch(() => void flight.request()));
+      ({ close: stopWatching } = await source.watch(() => void flight.request()));
       return originPasses.request();
     },
     close: async () => {

@@ -3,20 +3,22 @@ import type { Logger } from 'pino';
 import { createRollbacks, type Rollbacks } from '../change/rollback.ts';
 import type { Writer, WriterDependencies } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
+import { createHub, type Hub } from '../events/hub.ts';
 import type { Faults } from '../faults.ts';
 import { webAddressOf } from '../history/message.ts';
 import { createInfoCache, type InfoCache } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
-import { createRecorder, type Recorder, type RecorderDependencies } from '../ids/record/recorder.ts';
+import { createRecorder, type RecordEvents, type Recorder } from '../ids/record/recorder.ts';
 import type { Clock } from '../process/clock.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { type BranchPlans, createBranchPlans } from '../reconcile/branch-plan.ts';
+import type { ReconcileEvents } from '../reconcile/events.ts';
 import type { HistoryDependencies } from '../reconcile/history/dependencies.ts';
 import { createPast, type Past } from '../reconcile/history/past.ts';
 import { createTeller, type Teller } from '../reconcile/history/teller.ts';
 import type { OnProgress } from '../reconcile/pass/dependencies.ts';
-import type { PassOutcome } from '../reconcile/pass/pass.ts';
-import { createReconciler, type Reconciler, type ReconcilerDependencies } from '../reconcile/reconciler.ts';
+import type { PassOutcome, PassReport } from '../reconcile/pass/pass.ts';
+import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings.ts';
 import type { Source } from '../source/source.ts';
 import type { PollLease } from '../store/poll-lease.ts';
@@ -29,6 +31,9 @@ import type { OpenedStore } from './open/store.ts';
 
 /** Milliseconds that a poll waits for the store before it is answered with the last good reply, if there is one. */
 const STORE_TIMEOUT = 1000;
+
+/** What can happen in a manager. */
+type ServiceEvents = ReconcileEvents & RecordEvents;
 
 /** What `buildEngine` needs. */
 export interface EngineParts {
@@ -48,6 +53,7 @@ export interface EngineParts {
  * The parts that change the state: passes, writes, the record of ids; and the cache of replies that they invalidate.
  */
 export interface Engine {
+  events: Hub<ServiceEvents>;
   reconciler: Reconciler;
   recorder: Recorder;
   teller: Teller;
@@ -62,29 +68,23 @@ export interface Engine {
 
 /** Builds these parts and wires them together; starts nothing. */
 export function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, idReader, lease, defaults, logger, metrics, faults, clock, onProgress } = parts;
+  const { source, store, idReader, defaults, logger, faults, clock } = parts;
   const { reader, publisher, record } = source;
   const { now } = clock;
-  const onStatus = recordListener(metrics, logger, now);
-  const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, onStatus });
-  const cache = openInfoCache(config, parts);
-  const info = recordedInfo(recorder, cache);
+  const events = createHub<ServiceEvents>((err, event) => logger.error({ err, event }, 'a listener failed'));
+  const { emit } = events;
+  const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, emit });
+  const info = openInfoCache(config, parts);
   const { teller, past } = buildHistory(config, parts, () => reconciler.passes.memory());
+  addListeners(events, { info, recorder, teller }, parts);
   const reconciler = createReconciler({
-    source,
-    store,
-    lease,
-    defaults,
+    ...parts,
     strict: config.STRICT,
     pollInterval: config.GIT_POLL_INTERVAL * 1000,
     now,
     random: Math.random,
-    faults,
-    onProgress,
-    onApplied: (keys) => info.invalidate(keys),
-    // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
-    onSeeded: (isServed) => (isServed ? info : cache).invalidate(null),
-    onPass: passListener(recorder, teller, metrics, createPassLog(logger, now)),
+    emit,
+    recordSeeding: (report) => recordSeeding(recorder, report),
   });
   // In milliseconds; twice the limit, for a fetch and a push.
   const waitLimit = 2 * config.GIT_TIMEOUT * 1000;
@@ -103,7 +103,38 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const writer = createWriter(writing);
   const rollbacks = createRollbacks(writer, writing);
   const branchPlans = createBranchPlans({ source, reconciler, defaults });
-  return { reconciler, recorder, teller, past, writer, rollbacks, branchPlans, info, waitLimit };
+  return { events, reconciler, recorder, teller, past, writer, rollbacks, branchPlans, info, waitLimit };
+}
+
+/** Who listens to what. Listeners are called in this order. */
+function addListeners(
+  { on }: Hub<ServiceEvents>,
+  { info, recorder, teller }: Pick<Engine, 'info' | 'recorder' | 'teller'>,
+  { metrics, logger, clock: { now } }: EngineParts,
+): void {
+  const logPass = createPassLog(logger, now);
+  const logRecord = createRecordLog(logger, now);
+
+  on('changed', ({ keys }) => info.invalidate(keys));
+  on('changed', () => recorder.scheduleWrite());
+
+  on('seeded', () => info.invalidate(null));
+  // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
+  on('seeded', ({ isServed }) => isServed && recorder.scheduleWrite());
+
+  on('passed', ({ outcome, status }) => logPass(outcome, status));
+  on('passed', ({ outcome, status }) => metrics.countPass(outcome, status));
+  on('passed', ({ outcome }) => tell(teller, outcome));
+  on('passed', () => recorder.scheduleWrite());
+
+  on('recordStatus', ({ status, error }) => logRecord(status, error));
+  on('recordStatus', ({ status }) => metrics.setRecordStatus(status));
+}
+
+/** After a seeding, waits for an attempt to record its ids. */
+async function recordSeeding(recorder: Recorder, { seeding, recordVersion }: PassReport): Promise<void> {
+  if (recordVersion !== null) recorder.allowReplacing(recordVersion);
+  if (seeding !== null) await recorder.flush();
 }
 
 function buildHistory(
@@ -117,18 +148,6 @@ function buildHistory(
   return { teller, past: createPast({ reader, store, teller, defaults, folder: record.folder }) };
 }
 
-function recordListener(
-  metrics: ServiceMetrics,
-  logger: Logger,
-  now: () => number,
-): RecorderDependencies['onStatus'] {
-  const log = createRecordLog(logger, now);
-  return (status, error) => {
-    log(status, error);
-    metrics.setRecordStatus(status);
-  };
-}
-
 function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): InfoCache {
   return createInfoCache({
     store,
@@ -139,42 +158,9 @@ function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): I
   });
 }
 
-/** Has ids recorded whenever the cache of replies is invalidated: what devices see has changed. */
-function recordedInfo(recorder: Recorder, cache: InfoCache): InfoCache {
-  return {
-    ...cache,
-    invalidate: (keys) => {
-      cache.invalidate(keys);
-      recorder.scheduleWrite();
-    },
-  };
-}
-
 /** Has the history told, without waiting for it. */
 function tell(teller: Teller, outcome: PassOutcome): void {
   if (outcome.ok) void teller.catchUp();
   else if (outcome.error.kind === 'refused' && outcome.head?.revision != null)
     void teller.refused(outcome.head.revision);
-}
-
-/**
- * Logs and counts each pass, has the history told, and ids recorded. After a seeding it waits for an attempt to record them: if the
- * store were lost again before that, the next one would find only the older record.
- */
-function passListener(
-  recorder: Recorder,
-  teller: Teller,
-  metrics: ServiceMetrics,
-  log: ReturnType<typeof createPassLog>,
-): ReconcilerDependencies['onPass'] {
-  return async (outcome, status) => {
-    await log(outcome, status);
-    metrics.countPass(outcome, status);
-    tell(teller, outcome);
-    if (!outcome.ok) return recorder.scheduleWrite();
-    const { seeding, recordVersion } = outcome.report;
-    if (recordVersion !== null) recorder.allowReplacing(recordVersion);
-    if (seeding === null) return recorder.scheduleWrite();
-    await recorder.flush();
-  };
 }

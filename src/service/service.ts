@@ -112,7 +112,7 @@ async function serveFrom(
     { version: PRODUCT_VERSION, address, desiredState: desiredStatePath(config), data },
     'listening',
   );
-  const reconciling = startReconciling(engine.reconciler, source, environment.stopping);
+  const reconciling = startReconciling(engine, source, environment.stopping);
   await keepAfter(reconciling, keepPassword);
   // An upgrade in place replaces the files of the running program, so everything is loaded by now.
   await metrics.load();
@@ -140,7 +140,7 @@ async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>)
   await pass;
 }
 
-interface Running extends Pick<Engine, 'writer' | 'reconciler' | 'recorder' | 'teller'> {
+interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'recorder' | 'teller'> {
   server: FastifyInstance;
   source: Source;
   lease: PollLease | null;
@@ -164,6 +164,7 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   await closed;
   cancelAbandon();
   await running.teller.close();
+  await running.events.idle();
   await closeRecord(running, expired);
   cancelAbandonRecord();
   await source.close();
@@ -201,15 +202,16 @@ async function prepare(store: StoreProgress, reconciler: Reconciler): Promise<vo
   if (isSeeded) await reconciler.prepare();
 }
 
-/** Runs the first pass, which can take long: if the process gets a signal to stop meanwhile, it does not wait for origin. */
+/** Runs and logs the first, long pass: if the process gets a signal to stop meanwhile, it does not wait for origin. */
 async function startReconciling(
-  reconciler: Reconciler,
+  { reconciler, events }: Engine,
   { origin }: Source,
   stopping: AbortSignal | undefined,
 ): Promise<void> {
   const cancelAbandon = stopping && onAbort(stopping, () => origin?.abandon());
   await reconciler.start();
   cancelAbandon?.();
+  await events.idle();
 }
 
 interface ServerParts extends Engine {

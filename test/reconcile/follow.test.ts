@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { calmStore, ModelDatabase } from '../store/mongo/model.ts';
-import { wrap } from '../support/engine.ts';
+import { testEvents, wrap } from '../support/engine.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type FollowerEngine, startFollowerEngine } from '../support/follower-engine.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
@@ -49,8 +49,9 @@ async function startTwo(change: (store: Store) => Partial<Store> = () => ({})): 
     },
     ...change(inner),
   });
-  const onApplied = (keys: string[]): void => void reported.push([...keys].sort());
-  const second = await startFollowerEngine(origin, store, { onApplied });
+  const events = testEvents();
+  events.on('changed', ({ keys }) => reported.push([...keys].sort()));
+  const second = await startFollowerEngine(origin, store, { emit: events.emit });
   Object.assign(reads, { all: 0, changed: 0 });
   reported.length = 0;
   return { origin, database, first, second, reads, reported };

@@ -63,8 +63,8 @@ describe('a reconciler', () => {
 describe('a seeding', () => {
   it('says whether devices are served from the store: not before a revision was applied', async () => {
     const served: boolean[] = [];
-    const onSeeded = (isServed: boolean): void => void served.push(isServed);
-    const { repository, reconciler, commit } = await buildEngine({ files: FILES, settings: { onSeeded } });
+    const { repository, reconciler, events, commit } = await buildEngine({ files: FILES });
+    events.on('seeded', ({ isServed }) => served.push(isServed));
     expect(await reconciler.reconcile()).toMatchObject({ ok: true });
     expect(served).toEqual([false]);
     await repository.git('checkout', '--quiet', '--orphan', 'unrelated');
@@ -168,8 +168,8 @@ describe('a revision that is refused', () => {
 
 it('a pass reports what changed before it resolves', async () => {
   const changed: string[] = [];
-  const onApplied = (keys: string[]): void => void changed.push(...keys);
-  const engine = await buildEngine({ files: FILES, settings: { onApplied } });
+  const engine = await buildEngine({ files: FILES });
+  engine.events.on('changed', ({ keys }) => changed.push(...keys));
   const first = engine.reconciler.reconcile().then(() => [...changed]);
   expect((await first).sort()).toEqual(['app/web', 'device_group/edge']);
   changed.length = 0;

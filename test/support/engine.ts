@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { createHub, type Hub } from '../../src/events/hub.ts';
 import { NO_FAULTS } from '../../src/faults.ts';
-import type { PassOutcome } from '../../src/reconcile/pass/pass.ts';
+import type { ReconcileEvents } from '../../src/reconcile/events.ts';
 import {
   createReconciler,
   type Reconciler,
   type ReconcilerDependencies,
 } from '../../src/reconcile/reconciler.ts';
-import type { Status } from '../../src/reconcile/status.ts';
 import { openClone } from '../../src/source/git/clone/clone.ts';
 import type { Source, SourceOrigin } from '../../src/source/source.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
@@ -24,8 +24,9 @@ export interface Engine {
   /** The store itself, without what `wrapStore` puts around it for the reconciler. */
   store: Store;
   reconciler: Reconciler;
+  events: Hub<ReconcileEvents>;
   /** Every pass so far. */
-  passes: { outcome: PassOutcome; status: Status }[];
+  passes: ReconcileEvents['passed'][];
   /** Commits files with paths below `desired-state/` (null deletes one); resolves to the commit. */
   commit(files: Readonly<Record<string, string | null>>, message?: string): Promise<string>;
 }
@@ -52,10 +53,12 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
   const path = join(await temporaryFolder(), 'store.sqlite');
   const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
   const passes: Engine['passes'] = [];
+  const events = testEvents();
+  events.on('passed', (pass) => passes.push(pass));
   const reconciler = testReconciler({
     source: { ...source, origin: options.origin ?? null },
     store: options.wrapStore?.(store) ?? store,
-    onPass: async (outcome, status) => void passes.push({ outcome, status }),
+    emit: events.emit,
     ...options.settings,
   });
   onTestFinished(async () => {
@@ -63,7 +66,14 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
     await source.close();
     await store.close();
   });
-  return { repository, source, store, reconciler, passes, commit };
+  return { repository, source, store, reconciler, events, passes, commit };
+}
+
+/** A hub whose failing listeners fail the test. */
+export function testEvents(): Hub<ReconcileEvents> {
+  return createHub((error) => {
+    throw error;
+  });
 }
 
 /** A reconciler without polling, with the shortest delays and without listeners, except for these settings. */
@@ -79,9 +89,8 @@ export function testReconciler(
     random: () => 0,
     faults: NO_FAULTS,
     onProgress: () => undefined,
-    onApplied: () => undefined,
-    onSeeded: () => undefined,
-    onPass: async () => undefined,
+    emit: () => undefined,
+    recordSeeding: async () => undefined,
     ...settings,
   });
 }

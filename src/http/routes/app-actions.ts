@@ -100,6 +100,6 @@ async function restart(
   const context = operationContext(request, api.now());
   const restarted = await api.store.restartApp(name, context, ifMatch);
   if (restarted === null) throw absentError('app', name);
-  api.info.invalidate([keyOf('app', name)]);
+  api.events.emit('changed', { keys: [keyOf('app', name)] });
   return sendObject(request, reply, 202, restarted);
 }

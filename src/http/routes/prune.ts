@@ -52,7 +52,7 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
     });
     if (preview !== null) return sendPreview(reply, preview);
     const { value, revision } = await api.store.pruneAll(operationContext(request, api.now()));
-    api.info.invalidate(Object.keys(value).map((group) => keyOf('device_group', group)));
+    api.events.emit('changed', { keys: Object.keys(value).map((group) => keyOf('device_group', group)) });
     return sendAtRevision(reply, 202, revision, { prune_ids: value });
   });
 
@@ -68,7 +68,7 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
     const context = operationContext(request, api.now());
     const pruned = await api.store.pruneGroup(name, context, ifMatch);
     if (pruned === null) throw absentError('device_group', name);
-    api.info.invalidate([keyOf('device_group', name)]);
+    api.events.emit('changed', { keys: [keyOf('device_group', name)] });
     return sendObject(request, reply, 202, pruned);
   });
 }

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { retryDelay } from '../../async/backoff.ts';
 import { createSingleFlight } from '../../async/single-flight.ts';
 import { isShutdownError, kindOf, messageOf } from '../../errors.ts';
+import type { Emit } from '../../events/hub.ts';
 import { type RecordDependencies, type RecordOutcome, RecordWriter } from './record-writer.ts';
 
 /** Milliseconds from the last change until it is written, and the longest delay after the first change. */
@@ -21,15 +22,17 @@ export interface RecordStatus {
   replaced: { message: string; at: number } | null;
 }
 
+/** What happens to the record. */
+export interface RecordEvents {
+  /** An attempt did not record the ids, or that has ended, or a damaged section was replaced; `error` is for the log. */
+  recordStatus: { status: RecordStatus; error: unknown };
+}
+
 /** What a recorder works with. */
 export interface RecorderDependencies extends RecordDependencies {
   /** In [0, 1), for spreading retries. */
   random(): number;
-  /**
-   * Called after each attempt that did not record the ids, when that ends, and when a damaged section was replaced; `error`
-   * is for the log.
-   */
-  onStatus(status: RecordStatus, error?: unknown): void;
+  emit: Emit<RecordEvents>;
 }
 
 /** Keeps the record of ids up to date with the store. Only the end of the process and a pass after a seeding wait for it. */
@@ -46,7 +49,7 @@ export interface Recorder {
 }
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  const { now, random, onStatus } = dependencies;
+  const { now, random, emit } = dependencies;
   const writer = new RecordWriter(dependencies);
   const timers = createTimers(() => void flight.request());
   let status: RecordStatus = { recorded: null, problem: null, replaced: null };
@@ -68,7 +71,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       const delay = isClosed ? null : delayAfter(error, failures, random());
       if (delay !== null) timers.start(delay);
     }
-    if (isReportable(before, status)) onStatus(status, failure);
+    if (isReportable(before, status)) emit('recordStatus', { status, error: failure });
   };
   const flight = createSingleFlight(attempt);
 

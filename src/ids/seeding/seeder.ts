@@ -1,3 +1,4 @@
+import type { Emit } from '../../events/hub.ts';
 import type { Faults } from '../../faults.ts';
 import type { HistoryPoint, IdState, IdStore } from '../id-store.ts';
 import type { IdsReader } from '../ids-reader.ts';
@@ -5,6 +6,15 @@ import type { IdsRecord } from '../ids-record.ts';
 import { findDiscontinuity } from './continuity.ts';
 import type { CounterPolicy } from './counter-seeds.ts';
 import { type SectionRead, type Seeding, seedStore } from './seed.ts';
+
+/** What happens to a store at a start. */
+export interface SeedingEvents {
+  /**
+   * The store was seeded: the ids of all objects may have risen. `isServed`: devices get them at once, since a revision was
+   * applied before.
+   */
+  seeded: { isServed: boolean };
+}
 
 /** What a seeder works with. */
 export interface SeederDependencies {
@@ -14,11 +24,7 @@ export interface SeederDependencies {
   /** Unix milliseconds. */
   now(): number;
   faults: Faults;
-  /**
-   * Called when the store was seeded: the ids of all objects may have risen. `isServed`: devices get them at once, since
-   * a revision was applied before.
-   */
-  onSeeded(isServed: boolean): void;
+  emit: Emit<SeedingEvents>;
 }
 
 /** Decides when the store has to take over ids that were given before, and seeds it with them. */
@@ -40,7 +46,7 @@ export interface Seeder {
 }
 
 export function createSeeder(dependencies: SeederDependencies): Seeder {
-  const { reader, record, now, faults, onSeeded } = dependencies;
+  const { reader, record, now, faults, emit } = dependencies;
   const recordReads = createRecordReads(record);
   const firstCommits: Promise<string | null>[] = [];
   let lastHead: string | null = null;
@@ -62,7 +68,7 @@ export function createSeeder(dependencies: SeederDependencies): Seeder {
     markUsed();
     if (seeding === null) return false;
     unreported = seeding;
-    onSeeded(state.applied !== null);
+    emit('seeded', { isServed: state.applied !== null });
     faults.pass('seed-done');
     return true;
   };

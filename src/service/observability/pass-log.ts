@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { forEachYielding } from '../../async/pace.ts';
+import { Queue } from '../../async/queue.ts';
 import { HoldfastError, isShutdownError } from '../../errors.ts';
 import type { Seeding } from '../../ids/seeding/seed.ts';
 import { summarizeStep } from '../../plan/describe.ts';
@@ -28,8 +29,8 @@ const SEEDED: Readonly<Record<Seeding['cause'], string>> = {
 
 /**
  * Creates the log of passes: a line for each changed object, and for each problem when it first occurs and when it is
- * over; failures once a minute while they last. The returned function yields to other work between problems. `now` returns
- * Unix milliseconds.
+ * over; failures once a minute while they last. The returned function yields to other work between problems, and logs a pass
+ * only after the one before. `now` returns Unix milliseconds.
  */
 export function createPassLog(
   logger: Logger,
@@ -42,7 +43,8 @@ export function createPassLog(
     working: 'reconciling works again',
   });
 
-  return async (outcome, status) => {
+  const queue = new Queue();
+  const log = async (outcome: PassOutcome, status: Status): Promise<void> => {
     await logProblems(status.problems);
     logOrigin(status);
     if (outcome.ok) {
@@ -52,6 +54,7 @@ export function createPassLog(
       passes.failed(outcome.error, standing(status.error));
     }
   };
+  return (outcome, status) => queue.run(() => log(outcome, status));
 }
 
 /** Logs each problem once, and once more when it is resolved. */

@@ -34,7 +34,7 @@ async function setUp(failures: number, kind: 'unavailable' | 'conflict' = 'unava
     reader: source.reader,
     now: () => time++,
     random: () => 0,
-    onStatus: (status) => void statuses.push(status),
+    emit: (_, { status }) => void statuses.push(status),
   });
   const isWritten = async (): Promise<boolean> => (await source.record.read()) !== null;
   return { recorder, statuses, reads: () => reads, isWritten };

@@ -145,6 +145,23 @@ describe('createPassLog', () => {
     expect(await yieldsDuring(() => log(passOf(FLEET, FLEET), { problems: [] }))).toBeGreaterThan(100);
   });
 
+  it('logs a pass after the one before, also while that one is still being logged', async () => {
+    const { log, lines } = passLog();
+    const problem = {
+      line: 1,
+      column: 1,
+      code: 'file-unexpected',
+      message: 'm',
+      severity: 'warning',
+    } as const;
+    const problems = Array.from({ length: 1000 }, (_, index) => ({ ...problem, file: `${index}`, since: 0 }));
+    const found = log(passOf(FLEET, FLEET), { problems });
+    const resolved = log(passOf(FLEET, FLEET), { problems: [] });
+    expect(await found).toHaveLength(1000);
+    expect(await resolved).toHaveLength(1000);
+    expect(lines).toEqual([]);
+  });
+
   it('logs a failure in full, then once a minute while it lasts, one with another reason, and the end', async () => {
     const { log, clock } = passLog();
     const failed = (message: string): PassOutcome => ({

@@ -59,6 +59,16 @@ const DESIRED_STATE_OPTION: CommandOption = {
   value: 'FOLDER',
   meaning: FOLDER.meaning,
 };
+const SERVER: CommandOption = {
+  name: 'server',
+  value: 'ADDRESS',
+  meaning:
+    'the http:// or https:// address of a manager to ask; HOLDFAST by default, and git alone without both',
+};
+const ASKING: readonly string[] = [
+  'Needs no server: without --server and HOLDFAST, or with --desired-state, it reads git alone. A manager also tells operations,',
+  'refusals and ids; its credentials are read from CREDENTIALS (user:password).',
+];
 const TEXT_OR_JSON: CommandOption = {
   name: 'format',
   value: 'FORMAT',
@@ -119,25 +129,36 @@ export const COMMANDS = {
   },
   history: {
     name: 'history',
-    summary: 'list the commits that changed the fleet, or one object',
+    summary: 'list what changed the fleet, or one object',
     operand: { name: '[OBJECT]', meaning: 'app/NAME or device_group/NAME', choices: [] },
     options: [
       { name: 'since', value: 'TIME', meaning: 'only what is younger: 4d, 2w, 12h, or a date' },
       { name: 'limit', value: 'NUMBER', meaning: 'how many at most; 50 by default' },
+      SERVER,
       DESIRED_STATE_OPTION,
       TEXT_OR_JSON,
     ],
+    brief: '[--since TIME] [--server ADDRESS] [--flag ...]',
     details: [
-      'Needs no server. Follows the first parents of the last commit, since that is what devices saw: a merge is one entry.',
+      ...ASKING,
+      'Follows the first parents of the last commit, since that is what devices saw: a merge is one entry.',
     ],
-    examples: [['holdfast history app/web --since 2w', '']],
+    examples: [
+      ['holdfast history app/web --since 2w', ''],
+      ['holdfast history --server https://manager.example', 'with restarts, refusals and ids'],
+    ],
   },
   show: {
     name: 'show',
     summary: 'show who made a commit, why, and what it changed',
-    operand: { name: 'REVISION', meaning: 'a commit, branch or tag', choices: [] },
-    options: [DESIRED_STATE_OPTION, TEXT_OR_JSON],
-    details: ['Needs no server. Shows a merge as what it brought to its first parent.'],
+    operand: {
+      name: 'REVISION',
+      meaning: "a commit, branch or tag; of a manager's history, also a number that it lists",
+      choices: [],
+    },
+    options: [SERVER, DESIRED_STATE_OPTION, TEXT_OR_JSON],
+    brief: '[--server ADDRESS] [--flag ...]',
+    details: [...ASKING, 'Shows a merge as what it brought to its first parent.'],
   },
   rollback: {
     name: 'rollback',

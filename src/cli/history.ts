@@ -2,21 +2,22 @@ import { DESCRIPTORS } from '../desired/kinds.ts';
 import { changesOf, type ObjectChange } from '../history/changes.ts';
 import type { FolderCommit } from '../history/commit.ts';
 import { type CommitEntry, commitEntry } from '../history/entry.ts';
-import type { ChangeType } from '../plan/step.ts';
 import { keyOf } from '../protocol/name.ts';
 import { commitsBetween, keyAt } from '../rollback/later-changes.ts';
-import { printable } from '../text/printable.ts';
+import { escapeWorkflowCommands } from '../text/printable.ts';
 import { parseCommand } from './arguments.ts';
+import { managerToAsk } from './ask-manager.ts';
 import { COMMANDS } from './commands.ts';
+import { entryText, type ListedEntry, localTime } from './history-text.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
+import type { ManagerAddress } from './manager-client.ts';
+import { type HistoryQuery, listedEntry, readHistory } from './manager-history.ts';
 import { type OpenPast, parseObject, withPast } from './past.ts';
-import { type Paint, painter } from './report.ts';
+import { painter } from './report.ts';
 import { parseSince } from './since.ts';
 
 /** How many entries are shown without `--limit`. */
 const DEFAULT_LIMIT = 50;
-/** How many changes of one commit are listed as text. */
-const MAX_CHANGES = 8;
 /** After so many older commits in a row, no younger one is expected: the times of commits need not be in order. */
 const OLDER_IN_A_ROW = 500;
 
@@ -35,29 +36,57 @@ export async function history(args: readonly string[], io: CommandIo): Promise<E
     since: options['since'] === undefined ? null : parseSince(String(options['since']), io.now()),
     limit: limitOf(options['limit'] as string | undefined),
   };
+  const manager = managerToAsk(options, io);
+  if (manager !== null) return managerHistory(manager, query, format, io);
   const folder = options['desired-state'] as string | undefined;
   return withPast(folder, io, async (past) => {
     const { entries, hasMore } = await readEntries(past, query);
-    if (format === 'json') io.write(`${JSON.stringify({ entries: entries.map(entryJson) }, null, 2)}\n`);
-    else io.write(entries.map((entry) => entryText(entry, painter(io.hasColors))).join(''));
-    if (entries.length === 0 && format === 'text') io.writeError('No commit changed that.\n');
-    if (hasMore) io.writeError(`There are older ones: --limit ${query.limit * 2}, or --since 2w\n`);
+    const json = { entries: entries.map(entryJson) };
+    write({ json, listed: entries.map(listedCommit), limit: query.limit, hasMore }, format, io);
     return EXIT.ok;
   });
+}
+
+async function managerHistory(
+  manager: ManagerAddress,
+  query: HistoryQuery,
+  format: 'text' | 'json',
+  io: CommandIo,
+): Promise<ExitCode> {
+  const { entries, hasMore, isComplete, until } = await readHistory(manager, query);
+  const json = {
+    entries: entries.map((entry) => entry.json),
+    complete: isComplete,
+    indexed_until: until === null ? null : new Date(until).toISOString(),
+  };
+  const listed = entries.map(({ read }) => listedEntry(read));
+  write({ json, listed, limit: query.limit, hasMore }, format, io);
+  if (!isComplete && !hasMore)
+    io.writeError(
+      `The manager has read the commits ${until === null ? 'not yet' : `since ${localTime(until)} only`}: it still reads older ones, or its clone is shallow.\n`,
+    );
+  return EXIT.ok;
+}
+
+/** What a list has, for programs and for people. */
+interface List {
+  json: object;
+  listed: readonly ListedEntry[];
+  limit: number;
+  hasMore: boolean;
+}
+
+function write({ json, listed, limit, hasMore }: List, format: 'text' | 'json', io: CommandIo): void {
+  if (format === 'json') io.write(`${escapeWorkflowCommands(JSON.stringify(json, null, 2))}\n`);
+  else io.write(listed.map((entry) => entryText(entry, painter(io.hasColors))).join(''));
+  if (listed.length === 0 && format === 'text') io.writeError('Nothing changed that.\n');
+  if (hasMore) io.writeError(`There are older ones: --limit ${limit * 2}, or --since 2w\n`);
 }
 
 function limitOf(text: string | undefined): number {
   const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
   if (Number.isSafeInteger(limit) && limit > 0) return limit;
   throw new UsageError(`--limit must be a whole number above 0, not "${text}"`);
-}
-
-interface HistoryQuery {
-  /** Only commits that changed the file of this object; null for all. */
-  key: string | null;
-  /** Unix milliseconds; null for all. */
-  since: number | null;
-  limit: number;
 }
 
 async function readEntries(
@@ -104,30 +133,17 @@ export function entryJson({ entry, changes }: HistoryEntry): Record<string, unkn
   };
 }
 
-const SIGNS: Readonly<Record<ChangeType, readonly [string, 'green' | 'yellow' | 'red']>> = {
-  create: ['+', 'green'],
-  update: ['~', 'yellow'],
-  delete: ['-', 'red'],
-};
-
-function entryText({ entry, changes }: HistoryEntry, paint: Paint): string {
-  const { revision, at, authors, subject } = entry;
-  const who = authors.length > 2 ? `${authors[0]} and ${authors.length - 1} others` : authors.join(', ');
-  const head = `${paint('yellow', revision.slice(0, 12))}  ${paint('dim', localTime(at))}  ${paint('bold', printable(subject))}  ${paint('dim', printable(who))}`;
-  const lines = changes.slice(0, MAX_CHANGES).map((change) => changeText(change, paint));
-  const more = changes.length > MAX_CHANGES ? [`    and ${changes.length - MAX_CHANGES} more`] : [];
-  return `${[head, ...lines, ...more].join('\n')}\n`;
-}
-
-function changeText({ kind, name, change, fields, isInvalid }: ObjectChange, paint: Paint): string {
-  const [sign, color] = SIGNS[change];
-  const what = fields.length > 0 ? `: ${fields.join(', ')}` : '';
-  return `    ${paint(color, `${sign} ${DESCRIPTORS[kind].noun} ${name}`)}${what}${isInvalid ? ' (not valid)' : ''}`;
-}
-
-/** Returns a time in Unix milliseconds as people here write it: `2026-11-24 10:11`. */
-export function localTime(at: number): string {
-  const date = new Date(at);
-  const two = (number: number): string => String(number).padStart(2, '0');
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`;
+function listedCommit({ entry, changes }: HistoryEntry): ListedEntry {
+  return {
+    ...entry,
+    mark: entry.revision,
+    state: null,
+    changes: changes.map(({ kind, name, change, fields, isInvalid }) => ({
+      object: `${DESCRIPTORS[kind].noun} ${name}`,
+      change,
+      fields,
+      note: isInvalid ? 'not valid' : '',
+    })),
+    changesTotal: changes.length,
+  };
 }

@@ -13,7 +13,8 @@ import type { CommandArguments } from './arguments.ts';
 import { describeFleet, fleetSettings, prefixProblems } from './fleet.ts';
 import { type ImportedFile, importedFile } from './imported-file.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
-import { type ManagerAddress, type ManagerRecords, readManager } from './manager-records.ts';
+import { type ManagerAddress, parseAddress } from './manager-client.ts';
+import { type ManagerRecords, readManager } from './manager-records.ts';
 import { readObjects, tryCreate, writeNew } from './new-files.ts';
 import { renderFindings } from './report.ts';
 
@@ -55,8 +56,8 @@ async function readWithProgress(manager: ManagerAddress, io: CommandIo): Promise
 }
 
 function managerOf(from: string | undefined, { env, readFile }: CommandIo): ManagerAddress {
-  const base = from?.replace(/\/+$/, '') ?? '';
-  if (!isHttpAddress(base))
+  const base = parseAddress(from ?? '');
+  if (base === null)
     throw new UsageError(
       'import takes --from-compose FILE, or --from ADDRESS: the http:// or https:// address of a manager, without credentials; those are read from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD',
     );
@@ -65,10 +66,6 @@ function managerOf(from: string | undefined, { env, readFile }: CommandIo): Mana
   const config = settingsFrom({ env: account, readFile });
   const { BASIC_AUTH_USER: user, BASIC_AUTH_PASSWORD: password } = config;
   return { base, credentials: user === null || password === null ? null : { user, password } };
-}
-
-function isHttpAddress(text: string): boolean {
-  return /^https?:\/\/[^\s@?#]+$/i.test(text) && URL.canParse(text);
 }
 
 interface Import extends Pick<ImportedFile, 'path' | 'text' | 'problems'> {

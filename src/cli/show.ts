@@ -3,19 +3,24 @@ import type { FolderCommit } from '../history/commit.ts';
 import { commitEntry } from '../history/entry.ts';
 import { orderSteps } from '../plan/step.ts';
 import { commitToUndo } from '../rollback/undo.ts';
-import { printable } from '../text/printable.ts';
 import { parseCommand } from './arguments.ts';
+import { managerToAsk } from './ask-manager.ts';
 import { COMMANDS } from './commands.ts';
 import { prefixSteps } from './fleet.ts';
-import { entryJson, type HistoryEntry, localTime } from './history.ts';
+import { entryJson, type HistoryEntry } from './history.ts';
+import { changeText, countText, type EntryHead, headText, localTime } from './history-text.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
+import type { ManagerAddress } from './manager-client.ts';
+import { headOf, listedChange, type ManagerDetail, readEntry, stepsOf } from './manager-history.ts';
 import { commitOf, withPast, withShallowHint } from './past.ts';
-import { findingsJson, type Paint, painter, renderFindings } from './report.ts';
+import { findingsJson, painter, renderFindings } from './report.ts';
 
-/** Runs `holdfast show`: one commit, who made it and why, and what it changed. */
+/** Runs `holdfast show`: one commit, or an entry of a manager's history: who made it and why, and what it changed. */
 export async function show(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { operand, format, options } = parseCommand<'text' | 'json'>(COMMANDS.show, args);
   if (operand === undefined) throw new UsageError('name a commit: holdfast show HEAD');
+  const manager = managerToAsk(options, io);
+  if (manager !== null) return showFromManager(manager, operand, format, io);
   return withPast(
     options['desired-state'] as string | undefined,
     io,
@@ -27,11 +32,13 @@ export async function show(args: readonly string[], io: CommandIo): Promise<Exit
       const found = await changesOf(commit.files, revisions.blob, defaults);
       const shown = { entry: commitEntry(commit, null), changes: found.map(({ change }) => change) };
       const steps = prefixSteps(folder, orderSteps(found.flatMap(({ step }) => step ?? [])));
-      const findings = { problems: [], steps, effects: [], summary: summaryOf(shown) };
+      const unread = shown.changes.filter(({ isInvalid }) => isInvalid).length;
+      const summary = countText(shown.changes.length, unread);
+      const findings = { problems: [], steps, effects: [], summary };
       if (format === 'json')
         io.write(`${findingsJson(findings, { ...entryJson(shown), message: commit.message })}\n`);
       else {
-        const head = headOf(commit, shown, painter(io.hasColors));
+        const head = headText(commitHead(commit, shown), painter(io.hasColors));
         io.write(`${head}\n${renderFindings(findings, 'text', io.hasColors)}`);
       }
       return EXIT.ok;
@@ -39,30 +46,48 @@ export async function show(args: readonly string[], io: CommandIo): Promise<Exit
   );
 }
 
-function headOf({ revision, author, message }: FolderCommit, { entry }: HistoryEntry, paint: Paint): string {
-  const { at, actor, authors, pullRequest } = entry;
-  const others = authors.filter((name) => name !== actor.name);
-  const who = author.name === actor.name ? `${author.name} <${author.email}>` : actor.name;
-  const lines = [
-    paint('yellow', `commit ${revision}`),
-    `Author:  ${printable(who)}${actor.via === 'api' ? ' (through the API)' : ''}`,
-    ...(others.length > 0 ? [`With:    ${printable(others.join(', '))}`] : []),
-    `Date:    ${localTime(at)}`,
-    ...(pullRequest === null
-      ? []
-      : [`Pull request: #${pullRequest.number}${pullRequest.url === null ? '' : ` ${pullRequest.url}`}`]),
-    '',
-    ...message
-      .trim()
-      .split('\n')
-      .map((line) => `    ${printable(line)}`.trimEnd()),
-  ];
-  return `${lines.join('\n')}\n`;
+function commitHead({ author, message }: FolderCommit, { entry }: HistoryEntry): EntryHead {
+  const { revision, at, actor, authors, pullRequest } = entry;
+  // The name of an API user is in a trailer; the author's is its display name.
+  const email = author.name === actor.name ? author.email : null;
+  return {
+    title: `commit ${revision}`,
+    actor: { ...actor, email },
+    authors,
+    at,
+    pullRequest,
+    rows: [],
+    message,
+  };
 }
 
-function summaryOf({ changes }: HistoryEntry): string {
-  if (changes.length === 0) return 'Nothing changed for devices.';
-  const unread = changes.filter(({ isInvalid }) => isInvalid).length;
-  const count = `${changes.length} object${changes.length === 1 ? '' : 's'} changed`;
-  return unread === 0 ? `${count}.` : `${count}, ${unread} of them with a file that is not valid.`;
+async function showFromManager(
+  manager: ManagerAddress,
+  name: string,
+  format: 'text' | 'json',
+  io: CommandIo,
+): Promise<ExitCode> {
+  const { json, read } = await readEntry(manager, name);
+  const steps = stepsOf(read);
+  const findings = { problems: [], steps, effects: [], summary: managerSummary(read) };
+  if (format === 'json') {
+    const { steps: _, ...rest } = json;
+    io.write(`${findingsJson(findings, rest)}\n`);
+    return EXIT.ok;
+  }
+  const paint = painter(io.hasColors);
+  const isTold = steps.length === 0 || read.changes.some(({ ids }) => Object.keys(ids ?? {}).length > 0);
+  const changes = isTold ? read.changes.map((change) => `${changeText(listedChange(change), paint)}\n`) : [];
+  const gap = changes.length > 0 ? '\n' : '';
+  const head = headText(headOf(read, localTime), paint);
+  io.write(`${head}\n${changes.join('')}${gap}${renderFindings(findings, 'text', io.hasColors)}`);
+  return EXIT.ok;
+}
+
+function managerSummary({ changes_total: objects, steps, steps_total: all, gone }: ManagerDetail): string {
+  return [
+    countText(objects),
+    ...(gone ? ['git has lost this commit: its values are not known.'] : []),
+    ...(steps.length < all ? [`These are the first ${steps.length} of ${all}.`] : []),
+  ].join(' ');
 }

@@ -1,0 +1,82 @@
+import { HoldfastError, messageOf } from '../errors.ts';
+import { printable } from '../text/printable.ts';
+
+/** A running manager with API v2. */
+export interface ManagerAddress {
+  /** Its address, without a slash at the end. */
+  base: string;
+  credentials: { user: string; password: string } | null;
+}
+
+/** The reply of a manager. */
+export interface ManagerReply {
+  status: number;
+  /** Where it redirects to; null if it does not. */
+  location: string | null;
+  /** The parsed body; null if it is not JSON. */
+  body: unknown;
+}
+
+/** Time limit of a request, in milliseconds. */
+const TIME_LIMIT = 60_000;
+
+/** Returns an address without the slashes at its end; null if it is not one of a server, or has credentials in it. */
+export function parseAddress(text: string): string | null {
+  const base = text.replace(/\/+$/, '');
+  return /^https?:\/\/[^\s@?#]+$/i.test(base) && URL.canParse(base) ? base : null;
+}
+
+/**
+ * Sends a GET request for a path below `/api/v2/`; any status resolves. Rejects as `unavailable` if there is no answer. Redirects
+ * are not followed, because `fetch` drops the credentials on the way to another server.
+ */
+export async function getReply(manager: ManagerAddress, path: string): Promise<ManagerReply> {
+  const { base, credentials } = manager;
+  const token = credentials && Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64');
+  const headers: Record<string, string> = token === null ? {} : { authorization: `Basic ${token}` };
+  const signal = AbortSignal.timeout(TIME_LIMIT);
+  try {
+    const response = await fetch(`${base}/api/v2/${path}`, { headers, redirect: 'manual', signal });
+    const text = await response.text();
+    return { status: response.status, location: response.headers.get('location'), body: parsed(text) };
+  } catch (error) {
+    throw unreachableError(manager, error as Error);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The error for a connection that fails, also in the middle of a response. */
+function unreachableError({ base }: ManagerAddress, error: Error): HoldfastError {
+  const { cause = error } = error;
+  const reason = (cause as NodeJS.ErrnoException).code ?? messageOf(cause);
+  return new HoldfastError('unavailable', `${base} cannot be reached: ${reason}`, {}, error);
+}
+
+/** Returns what is wrong with a reply that is not 200; `hints` say for statuses what to check. */
+export function refusalText(
+  { base }: ManagerAddress,
+  path: string,
+  { status, location }: ManagerReply,
+  hints: Readonly<Record<number, string>>,
+): string {
+  const hint =
+    location === null ? (hints[status] ?? '') : `, and redirects to ${printableLocation(location)}`;
+  return `${base}/api/v2/${path} answered ${status}${hint}`;
+}
+
+/** Removes the credentials and escapes the control characters in an address that the server sent. */
+function printableLocation(location: string): string {
+  return printable(location.replace(/\/\/[^/?#]*@/, '//'));
+}
+
+/** Returns what is wrong with a body that the manager of this path would not send. */
+export function unexpectedText({ base }: ManagerAddress, path: string): string {
+  return `${base}/api/v2/${path} is not the response of a manager with API v2`;
+}

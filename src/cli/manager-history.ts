@@ -1,0 +1,199 @@
+import * as z from 'zod';
+import { DESCRIPTORS } from '../desired/kinds.ts';
+import { HoldfastError } from '../errors.ts';
+import type { Step } from '../plan/step.ts';
+import { StepRecord } from '../protocol/plan.ts';
+import { isMapValue } from '../protocol/values.ts';
+import type { EntryHead, ListedChange, ListedEntry } from './history-text.ts';
+import { getReply, type ManagerAddress, refusalText, unexpectedText } from './manager-client.ts';
+
+const Time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+const Change = z.object({
+  object: z.string(),
+  change: z.enum(['create', 'update', 'delete']),
+  fields: z.array(z.string()),
+  ids: z.record(z.string(), z.int()).nullable(),
+  path: z.string().nullable(),
+});
+
+/** What is read of an entry. Kinds and states are texts: a newer manager can have more of them. */
+const Entry = z.object({
+  n: z.int(),
+  kind: z.string(),
+  at: Time,
+  applied_at: Time.nullable(),
+  state: z.string(),
+  revision: z.string().nullable(),
+  applied_with: z.string().nullable(),
+  actor: z.object({ name: z.string(), email: z.string().nullable(), via: z.enum(['git', 'api']) }),
+  authors: z.array(z.string()),
+  subject: z.string(),
+  pull_request: z.object({ number: z.int(), url: z.string().nullable() }).nullable(),
+  request_id: z.string().nullable(),
+  changes: z.array(Change),
+  changes_total: z.int(),
+});
+export type ManagerEntry = z.infer<typeof Entry>;
+
+const Detail = Entry.extend({ gone: z.boolean(), steps: z.array(z.unknown()), steps_total: z.int() });
+export type ManagerDetail = z.infer<typeof Detail>;
+
+const Page = z.object({
+  entries: z.array(Entry),
+  next: z.string().nullable(),
+  complete: z.boolean(),
+  indexed_until: Time.nullable(),
+});
+
+/** The reply of a manager: as it is, for programs, and as this program reads it. */
+export interface Told<T> {
+  json: Readonly<Record<string, unknown>>;
+  read: T;
+}
+
+/** Selects entries of the history. */
+export interface HistoryQuery {
+  /** Such as `app/web`; null for all. */
+  key: string | null;
+  /** Unix milliseconds; null for all. */
+  since: number | null;
+  limit: number;
+}
+
+/** The newest entries that were asked for. */
+export interface ManagerHistory {
+  entries: Told<ManagerEntry>[];
+  hasMore: boolean;
+  /** Whether the manager's history has all that git has. */
+  isComplete: boolean;
+  /** How far back it goes while it is not complete, Unix milliseconds; null if that is not known. */
+  until: number | null;
+}
+
+/** The most entries of a page. */
+const MAX_PAGE = 1000;
+
+/** Reads entries, newest first. Rejects as `unavailable` if the manager does not tell them. */
+export async function readHistory(
+  manager: ManagerAddress,
+  { key, since, limit }: HistoryQuery,
+): Promise<ManagerHistory> {
+  const entries: Told<ManagerEntry>[] = [];
+  const query = new URLSearchParams();
+  if (key !== null) query.set('object', key);
+  if (since !== null) query.set('since', new Date(since).toISOString());
+  for (;;) {
+    query.set('page_size', String(Math.min(limit - entries.length, MAX_PAGE)));
+    const { json, read } = await readReply(manager, `history?${query}`, Page);
+    const raw = json['entries'] as Record<string, unknown>[];
+    entries.push(...read.entries.map((entry, index) => ({ json: raw[index] ?? {}, read: entry })));
+    const { next, complete: isComplete, indexed_until: until } = read;
+    if (next === null || read.entries.length === 0 || entries.length >= limit)
+      return { entries, hasMore: next !== null, isComplete, until };
+    query.set('after', next);
+  }
+}
+
+/**
+ * Reads one entry by its number, a commit, branch or tag. Rejects as `absent` if the manager does not know it, and as
+ * `unavailable` if it does not tell.
+ */
+export function readEntry(manager: ManagerAddress, name: string): Promise<Told<ManagerDetail>> {
+  return readReply(manager, `history/${encodeURIComponent(name)}`, Detail, name);
+}
+
+const HINTS: Readonly<Record<number, string>> = {
+  401: '; CREDENTIALS (user:password) must be those of an account of that manager',
+  403: '; that account may not read it',
+  404: '; it is no Holdfast, or one that is older than this program and has no history yet',
+};
+
+async function readReply<T>(
+  manager: ManagerAddress,
+  path: string,
+  schema: z.ZodType<T>,
+  name = '',
+): Promise<Told<T>> {
+  const reply = await getReply(manager, path);
+  const { status, body } = reply;
+  if (
+    status === 404 &&
+    isMapValue(body) &&
+    (body['revision_exists'] === false || body['entry_exists'] === false)
+  )
+    throw new HoldfastError(
+      'absent',
+      `"${name}" is no number, commit, branch or tag that ${manager.base} knows`,
+    );
+  if (status !== 200) throw new HoldfastError('unavailable', refusalText(manager, path, reply, HINTS));
+  const read = schema.safeParse(body);
+  if (!read.success) throw new HoldfastError('unavailable', unexpectedText(manager, path));
+  return { json: body as Record<string, unknown>, read: read.data };
+}
+
+/** Kinds whose subject says what it is. */
+const PLAIN_KINDS = ['commit', 'refused', 'restart', 'prune', 'prune-all'];
+
+/** Returns an entry in the form of a list. */
+export function listedEntry(entry: ManagerEntry): ListedEntry {
+  const { n, at, authors, revision, state } = entry;
+  const isCommit = revision !== null && (entry.kind === 'commit' || entry.kind === 'refused');
+  return {
+    mark: isCommit ? revision : String(n),
+    at,
+    authors,
+    subject: subjectOf(entry),
+    state: state === 'applied' ? null : state,
+    changes: entry.changes.map(listedChange),
+    changesTotal: entry.changes_total,
+  };
+}
+
+function subjectOf({ kind, subject }: ManagerEntry): string {
+  return PLAIN_KINDS.includes(kind) ? subject : `${kind}: ${subject}`;
+}
+
+/** Returns a change in the form of a list. */
+export function listedChange({ object, change, fields, ids }: z.infer<typeof Change>): ListedChange {
+  const [kind = '', name = ''] = object.split('/');
+  const noun: string = Object.hasOwn(DESCRIPTORS, kind)
+    ? DESCRIPTORS[kind as keyof typeof DESCRIPTORS].noun
+    : kind;
+  const note = Object.entries(ids ?? {}).map(([id, value]) => `${id} ${value}`);
+  return { object: `${noun} ${name}`, change, fields, note: note.join(', ') };
+}
+
+/** Returns what is said of an entry before its changes; `timeText` writes times. */
+export function headOf(entry: ManagerDetail, timeText: (at: number) => string): EntryHead {
+  const { mark } = listedEntry(entry);
+  const { state, applied_at: appliedAt, applied_with: appliedWith, request_id: request } = entry;
+  const isCommit = mark === entry.revision;
+  const withOther =
+    appliedWith === null || appliedWith === entry.revision ? '' : `, with ${appliedWith.slice(0, 12)}`;
+  const applied = appliedAt === null ? '' : ` ${timeText(appliedAt)}${withOther}`;
+  return {
+    title: isCommit ? `commit ${mark}` : `entry ${mark}`,
+    actor: entry.actor,
+    authors: entry.authors,
+    at: entry.at,
+    pullRequest: entry.pull_request,
+    rows: [
+      ...(isCommit ? [['State', `${state}${applied}`] as const] : []),
+      ...(request === null ? [] : [['Request', request] as const]),
+    ],
+    message: subjectOf(entry),
+  };
+}
+
+/** Returns the steps of an entry that this program knows how to show. */
+export function stepsOf({ steps, changes }: ManagerDetail): Step[] {
+  return steps.flatMap((step) => {
+    const read = StepRecord.safeParse(step);
+    if (!read.success) return [];
+    const { kind, name, before, after } = read.data;
+    const path = changes.find(({ object }) => object === `${kind}/${name}`)?.path ?? null;
+    const origin = path === null || after === null ? null : { path, blob: '' };
+    return [{ kind, name, before, after, origin } as unknown as Step];
+  });
+}

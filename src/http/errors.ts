@@ -17,7 +17,7 @@ declare module 'fastify' {
   }
 }
 
-/** The HTTP status for each kind of error. */
+/** The HTTP status for each kind of error (docs/contract.md, 5.5). */
 const STATUSES: Readonly<Record<ErrorKind, number>> = {
   invalid: 400,
   absent: 403,

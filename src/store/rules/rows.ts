@@ -26,7 +26,7 @@ export interface ObjectRow {
 }
 
 /** Parses an app's content. Fields that were added to the product after it was stored get their defaults. */
-export function appContent(json: string, defaults: AppDefaults): App {
+function appContent(json: string, defaults: AppDefaults): App {
   return completeApp(JSON.parse(json) as AppFields, defaults);
 }
 

@@ -72,11 +72,24 @@ async function plantFilters({ git }: TestRepository, { path }: Canary): Promise<
   await git('config', 'filter.long.required', 'true');
 }
 
-/** Has a manager do everything that it does with git: a start, passes, a restart, and writes of each kind. */
+/** Has a manager do everything that it does with git: a start, passes, a restart, writes of each kind, and looks at the past. */
 async function useEverything(repository: TestRepository, problems: string[] = []): Promise<void> {
   const { manager: last } = await expectServesTheRest(await startManager({ repository }), { problems });
   expect((await last.delete('/api/v2/apps/web')).status).toBe(200);
   expect((await last.post('/api/v2/apps/web', { container_image: 'new:1' })).status).toBe(200);
+  for (const path of [
+    'history',
+    'history/HEAD_',
+    'diff?from=OLD_&to=HEAD_',
+    'blame/app/cron',
+    'plan?revision=main',
+  ]) {
+    const [head = '', old = ''] = (await repository.git('log', '--format=%H', '-2')).split('\n');
+    const { status, body } = await last.get(`/api/v2/${path.replace('HEAD_', head).replace('OLD_', old)}`);
+    expect([path, status, body]).toEqual([path, 200, expect.anything()]);
+  }
+  const undo = { undo: 'main', reason: 'a try' };
+  expect((await last.post('/api/v2/rollback?dry_run=true', undo)).status).toBe(200);
   await writeFiles(repository.folder, { 'desired-state/apps/cron.yaml': 'container_image: dirty\n' });
   expect((await last.put('/api/v2/apps/cron/update', { privileged: true })).status).toBe(409);
   expect(await commitCount(repository)).toBeGreaterThan(4);

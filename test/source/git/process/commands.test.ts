@@ -110,6 +110,7 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['lastChange', ['id', 'path']],
   ['log', ['id', 'id', 'path']],
   ['authors', ['id', 'id']],
+  ['blame', ['id', 'path']],
   ['ignored', ['path']],
   ['indexEntries', ['path']],
   ['historyPaths', ['path']],
@@ -198,8 +199,8 @@ describe('commands', () => {
     },
   );
 
-  // In the other commands parameters are only parts of longer arguments, such as a refspec. `commit-tree` takes no end of
-  // options; its only parameter is an id.
+  // In the other commands parameters are only parts of longer arguments, such as a refspec. `commit-tree` and `blame`
+  // take no end of options; their parameter there is an id.
   const WITH_POSITIONAL = TEMPLATES.map(([name, takes]) => {
     const args = build(
       name,
@@ -207,7 +208,7 @@ describe('commands', () => {
     );
     const first = args.findIndex((arg) => Object.values(MARKS).some((mark) => arg.startsWith(mark)));
     return [name, args.slice(0, first), first] as const;
-  }).filter(([name, , first]) => first >= 0 && name !== 'commitTree');
+  }).filter(([name, , first]) => first >= 0 && !['commitTree', 'blame'].includes(name));
 
   it.each(WITH_POSITIONAL)('%s has its parameters behind the end of the options', (_, before) => {
     expect(before).toEqual(expect.arrayContaining([expect.stringMatching(/^(--end-of-options|--)$/)]));

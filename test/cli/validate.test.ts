@@ -53,7 +53,7 @@ describe('validate', () => {
     it.each<[string, Readonly<Record<string, string>>, string, RegExp]>([
       ['an empty folder', {}, '', /in \S+[^?]$/],
       ['a folder of something else', { 'src/main.ts': '' }, '', /in \S+[^?]$/],
-      ['a subfolder of the fleet', FLEET, '/apps/team', /apps\/team; did you mean \S+[^s]\?$/],
+      ['a subfolder of the fleet', FLEET, '/apps/team', /apps\/team; did you mean (?!\S+\/apps\?)\S+\?$/],
       ['the parent folder', PARENT, '', /; did you mean \S+\/fleet\?$/],
     ])('refuses %s as the wrong folder, and names the right one', async (_name, files, below, hint) => {
       const folder = `${await fleet(files)}${below}`;

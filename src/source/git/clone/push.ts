@@ -44,6 +44,23 @@ echo "error: Unable to create '$GIT_DIR/HEAD.lock': File exists" >&2
 exit 1
 `;
 
+/**
+ * Syncs the names of the new objects before a ref names one of them: git syncs what is in a file, but never a folder, and
+ * a file system may keep a moved branch and lose the objects.
+ */
+const SYNC_HOOK = `#!/bin/sh
+test "$1" = prepared || exit 0
+cd "$HOLDFAST_OBJECTS" || exit
+set -- .
+for folder in pack [0-9a-f][0-9a-f]; do test -d "$folder" && set -- "$@" "$folder"; done
+exec sync "$@"
+`;
+
+const HOOKS: Readonly<Record<string, string>> = {
+  'push-to-checkout': HOOK,
+  'reference-transaction': SYNC_HOOK,
+};
+
 /** Settings of the git that receives a push, beside those of every git. No setting of the clone itself changes. */
 const RECEIVING: readonly (readonly [string, string])[] = [
   ['receive.denyCurrentBranch', 'updateInstead'],
@@ -77,17 +94,17 @@ interface Push {
   mustWait(): Promise<boolean>;
 }
 
-/** Writes the hook to the data folder, and returns the pusher. */
+/** Writes the hooks to the data folder, and returns the pusher. */
 export async function createClonePusher(
   clone: Repository,
   staging: Repository,
   dataFolder: string,
 ): Promise<ClonePusher> {
   const hooks = join(dataFolder, 'hooks');
-  await writeHook(hooks);
+  await writeHooks(hooks);
   return {
     push: async (push) => {
-      if (push.isCheckedOut) await requireHook(hooks);
+      await requireHooks(hooks);
       const safe = await withoutPrograms(clone);
       const head = ((await readIfExists(join(clone.gitFolder, 'HEAD'))) ?? '').split('\n', 1)[0] ?? '';
       const env = { ...pushEnvironment(safe, staging, hooks, push), HOLDFAST_HEAD: head };
@@ -104,21 +121,21 @@ export async function createClonePusher(
   };
 }
 
-async function writeHook(folder: string): Promise<void> {
+async function writeHooks(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeFile(join(folder, 'new'), HOOK, { mode: 0o700 });
-  await rename(join(folder, 'new'), hookIn(folder));
+  for (const [name, script] of Object.entries(HOOKS)) {
+    await writeFile(join(folder, 'new'), script, { mode: 0o700 });
+    await rename(join(folder, 'new'), join(folder, name));
+  }
 }
 
-function hookIn(folder: string): string {
-  return join(folder, 'push-to-checkout');
-}
-
-/** Makes sure that git can run the hook: without it, git would update the work tree by rules of its own. */
-async function requireHook(folder: string): Promise<void> {
-  const check = (): Promise<void> => access(hookIn(folder), constants.X_OK);
+/** Makes sure that git can run the hooks: without them, git would update the work tree by rules of its own. */
+async function requireHooks(folder: string): Promise<void> {
+  const check = async (): Promise<void> => {
+    for (const name of Object.keys(HOOKS)) await access(join(folder, name), constants.X_OK);
+  };
   try {
-    await check().catch(() => writeHook(folder).then(check));
+    await check().catch(() => writeHooks(folder).then(check));
   } catch (error) {
     const sentence = 'hooks/push-to-checkout in DATA_DIR cannot be run';
     const isForbidden = (error as NodeJS.ErrnoException).code === 'EACCES';
@@ -202,6 +219,7 @@ function pushEnvironment(
     GIT_ALLOW_PROTOCOL: 'file',
     HOLDFAST_CHECKED_OUT: String(isCheckedOut),
     HOLDFAST_GIT_DIR: gitFolder,
+    HOLDFAST_OBJECTS: join(commonFolder, 'objects'),
     HOLDFAST_WORK_TREE: context.folder,
     HOLDFAST_REF_LOCK: `${commonFolder}/${ref}.lock`,
     HOLDFAST_FROM: from ?? emptyTreeIdLike(to),

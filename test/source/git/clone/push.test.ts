@@ -140,3 +140,15 @@ describe('a manager that exits while git is at the work tree', () => {
     expect(await read(repository, 'ds/apps/f1499.yaml')).toBe('b\n');
   });
 });
+
+describe('a clone without a loose object', () => {
+  it('takes a write that is so large that git keeps it as a pack', async () => {
+    const repository = await start();
+    const source = await openSource(join(repository.folder, 'ds'));
+    await repository.git('gc', '--quiet', '--prune=now');
+    const edits = Array.from({ length: 300 }, (_, index) => [`apps/f${index}.yaml`, `${index}\n`] as const);
+    await publishOne(source, Object.fromEntries(edits));
+    expect(await status(repository)).toBe('');
+    expect(await read(repository, 'ds/apps/f299.yaml')).toBe('299\n');
+  });
+});

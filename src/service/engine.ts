@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { createRollbacks, type Rollbacks } from '../change/rollback.ts';
 import type { Writer, WriterDependencies } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
+import { factsOfFailure } from '../errors.ts';
 import { createHub, type Hub } from '../events/hub.ts';
 import type { Faults } from '../faults.ts';
 import { webAddressOf } from '../history/message.ts';
@@ -71,7 +72,9 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const { source, store, idReader, defaults, logger, faults, clock } = parts;
   const { reader, publisher, record } = source;
   const { now } = clock;
-  const events = createHub<ServiceEvents>((err, event) => logger.error({ err, event }, 'a listener failed'));
+  const events = createHub<ServiceEvents>((error, event) =>
+    logger.error({ ...factsOfFailure(error), event }, 'a listener failed'),
+  );
   const { emit } = events;
   const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, emit });
   const info = openInfoCache(config, parts);

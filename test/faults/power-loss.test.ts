@@ -86,13 +86,13 @@ describe('so that a loss of power takes nothing back, a manager', () => {
           new RegExp(`^fsync\\(\\d+<${git}\\/objects\\/tmp_objdir-incoming-.*\\/tmp_obj_`),
         ],
         ['the ref is synced', new RegExp(`^fsync\\(\\d+<${ref}\\.lock>`)],
+        ['the folders of the objects are synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects>`)],
+        ['the names of the objects are synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects\\/[0-9a-f]{2}>`)],
         ['the branch moves', new RegExp(`^rename.*${branch.split('/').at(-1)}\\.lock`)],
         ['the move is synced', new RegExp(`^fsync\\(\\d+<${folder}>`)],
         ...(branch.includes('/')
           ? [['the folders above are synced', new RegExp(`^fsync\\(\\d+<${heads}>`)] as const]
           : []),
-        ['the names of the objects are synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects\\/[0-9a-f]{2}>`)],
-        ['the folders of the objects are synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects>`)],
         ['the reply is sent', ANSWER],
       ]);
       // The pass that applies the write begins as soon as the branch has moved.

@@ -196,7 +196,7 @@ export async function expectNothingLost(setup: Setup, run: Run, cut: number): Pr
 
 /** What a person does after a loss of power in the middle of a checkout. */
 async function putInOrder({ folder, git }: TestRepository): Promise<void> {
-  for (const name of ['index.lock', 'refs/heads/main.lock'])
+  for (const name of ['index.lock', 'HEAD.lock', 'refs/heads/main.lock'])
     await rm(join(folder, '.git', name), { force: true });
   await git('reset', '--quiet', '--hard');
   // A file that the write was about to add.

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
+import { factsOfFailure } from '../../errors.ts';
 
 /** Logs why the history could not be told further. */
 export function createHistoryLog(logger: Logger): (error: unknown) => void {
-  return (err) => logger.warn({ err }, 'the history could not be told further; the next pass tries again');
+  return (error) =>
+    logger.warn(factsOfFailure(error), 'the history could not be told further; the next pass tries again');
 }

@@ -4,7 +4,7 @@ import type { FileDiff, Hunk } from '../protocol/plan.ts';
 /** Lines that are shown before and after a change. */
 const CONTEXT = 3;
 /** The most added and removed lines that are compared; beyond, all lines count as changed, since time grows with the square. */
-const MAX_EDITS = 2000;
+const MAX_EDITS = 400;
 
 /** Returns a file with the hunks in which its text changes; a text is null where there is no file. */
 export function fileDiff(path: string, before: string | null, after: string | null): FileDiff {

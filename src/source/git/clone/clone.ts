@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { HoldfastError } from '../../../errors.ts';
 import { type Faults, NO_FAULTS } from '../../../faults.ts';
 import type { Source } from '../../source.ts';
-import { refName } from '../process/commands.ts';
+import { refName } from '../process/ref-names.ts';
 import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
 import { followedBranch, followedHead } from '../refs/followed.ts';

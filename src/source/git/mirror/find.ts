@@ -1,5 +1,6 @@
 import { unreachable } from '../origin/errors.ts';
-import { commands, NO_BRANCH } from '../process/commands.ts';
+import { commands } from '../process/commands.ts';
+import { NO_BRANCH } from '../process/ref-names.ts';
 import { GitFailure, stderrOf } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 

@@ -9,7 +9,7 @@ import {
   type TransferLimits,
   type TransferObserver,
 } from '../origin/origin.ts';
-import { refName, trackingRef } from '../process/commands.ts';
+import { refName, trackingRef } from '../process/ref-names.ts';
 import type { GitContext } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { openObjects } from '../read/objects.ts';

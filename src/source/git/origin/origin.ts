@@ -1,6 +1,7 @@
 import { HoldfastError, isShutdownError, kindOf } from '../../../errors.ts';
-import { commands, NO_BRANCH } from '../process/commands.ts';
+import { commands } from '../process/commands.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
+import { NO_BRANCH } from '../process/ref-names.ts';
 import { GitFailure, redact, stderrOf } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 import { shortName } from '../refs/tips.ts';

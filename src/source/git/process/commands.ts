@@ -1,6 +1,6 @@
-import { HoldfastError } from '../../../errors.ts';
 import type { LogQuery } from '../../source.ts';
 import { objectId } from './object-ids.ts';
+import { aliasesOf, branchAtOrigin, IDS_AT_ORIGIN, ORIGIN_REF, originRef, refName } from './ref-names.ts';
 
 /**
  * A command line for git. Every one is built in this file, from a fixed template that takes only object ids and names
@@ -10,9 +10,6 @@ import { objectId } from './object-ids.ts';
 export interface GitCommand {
   readonly args: readonly string[];
 }
-
-const REF =
-  /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^ ~^:?*[\\\p{Cc}./][^ ~^:?*[\\\p{Cc}]*(?<![./])$/su;
 
 /** The record of ids is not part of the history, and a missing object in it must not end a walk over the history. */
 const WITHOUT_RECORD = [
@@ -35,18 +32,6 @@ const NAMES_ONLY = [
 /** Fields with a NUL after each, in the order in which `parseLog` reads them. */
 const LOG_FIELDS = ['%H', '%P', '%an', '%ae', '%cn', '%ce', '%ct', '%B'].join('%x00');
 
-/**
- * Refspecs for the record of ids at origin, if it has one, and for nothing else. The full name of its ref would not do:
- * if origin lacks it, git fails, or takes a branch or tag whose name ends with it (`aliasesOf`). So the first refspec
- * is a pattern, whose `*` is empty for the record. For any other ref, the name here would begin with the text that `*`
- * stands for. git skips names that do not begin with `refs/` (`SKIPPED_REFS`); the second refspec excludes those that
- * do.
- */
-const IDS_AT_ORIGIN = ['+refs/holdfast/ids*:*refs/holdfast/origin-ids', '^refs/holdfast/idsrefs/*'] as const;
-
-/** git's message about each ref that it skips for that reason; the beginning of the first line can be cut off. */
-export const SKIPPED_REFS = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
-
 /** Without `--update-shallow`, git silently fetches nothing from an origin that is a shallow clone itself. */
 function fetchArguments(showsProgress: boolean): string[] {
   return [
@@ -61,55 +46,8 @@ function fetchArguments(showsProgress: boolean): string[] {
   ];
 }
 
-/**
- * Refspecs for a branch of origin, and for nothing else. If origin lacks the full name, git takes another ref that ends
- * with it (`aliasesOf`). So the branch is requested by its shorter name (`heads/main`), too, which then leads to yet
- * another ref, and git refuses to fetch two refs into one (`NO_BRANCH`): either both names lead to the branch, or
- * nothing is fetched.
- */
-function branchAtOrigin(branch: string): string[] {
-  const tracking = trackingRef(branch);
-  return [branch, branch.replace(/^refs\//, '')].map((name) => `+${name}:${tracking}`);
-}
-
-/**
- * git's messages if origin does not have the branch: a name leads to no ref, or the two names lead to different refs.
- */
-export const NO_BRANCH = /couldn't find remote ref|Cannot fetch both \S+ and \S+ to refs\/remotes\/origin\//;
-
-/** The refs of origin that git takes for a full name if no ref has that name, by the rules of `gitrevisions`. */
-function aliasesOf(ref: string): string[] {
-  return [
-    `refs/${ref}`,
-    `refs/tags/${ref}`,
-    `refs/heads/${ref}`,
-    `refs/remotes/${ref}`,
-    `refs/remotes/${ref}/HEAD`,
-  ];
-}
-
 function command(...args: string[]): GitCommand {
   return { args };
-}
-
-/** Returns the text if it is the full name of a branch or of a ref of ours; otherwise throws an `invalid` error. */
-export function refName(text: string): string {
-  if (REF.test(text)) return text;
-  throw new HoldfastError('invalid', `"${text.slice(0, 200)}" is not a valid branch name`);
-}
-
-const ORIGIN_REF =
-  /^refs\/(?:heads|tags|pull|merge-requests)\/(?!.*(?:\.\.|\/\/|\.lock(?:\/|$)|\/\.))[A-Za-z0-9][\w./+-]*(?<![./])$/;
-
-/** Returns the text if it is the full name of a ref of origin that users may name; otherwise throws an `invalid` error. */
-function originRef(text: string): string {
-  if (ORIGIN_REF.test(text)) return text;
-  throw new HoldfastError('invalid', 'this is not the name of a ref');
-}
-
-/** Returns the ref of the mirror that holds the last known commit of a branch of origin. */
-export function trackingRef(branch: string): string {
-  return refName(branch.replace(/^refs\/heads\//, 'refs/remotes/origin/'));
 }
 
 export const commands = {

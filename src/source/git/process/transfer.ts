@@ -1,6 +1,7 @@
 import type { ChildProcessWithoutNullStreams as Child } from 'node:child_process';
-import { type GitCommand, SKIPPED_REFS } from './commands.ts';
+import type { GitCommand } from './commands.ts';
 import type { ObjectFormat } from './object-ids.ts';
+import { SKIPPED_REFS } from './ref-names.ts';
 import { type GitContext, GitFailure, hasPipes, startGit } from './run.ts';
 
 /** Characters of each output of a transfer that are kept, the last ones. */

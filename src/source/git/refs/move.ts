@@ -1,5 +1,6 @@
-import { commands, refName } from '../process/commands.ts';
+import { commands } from '../process/commands.ts';
 import { nullIdLike } from '../process/object-ids.ts';
+import { refName } from '../process/ref-names.ts';
 import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from './sync.ts';

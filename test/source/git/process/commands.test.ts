@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../../src/errors.ts';
-import { commands, refName } from '../../../../src/source/git/process/commands.ts';
+import { commands } from '../../../../src/source/git/process/commands.ts';
+import { refName } from '../../../../src/source/git/process/ref-names.ts';
 
 const ID = 'a'.repeat(40);
 const LONG_ID = '0123456789abcdef'.repeat(4);

@@ -1,0 +1,66 @@
+import { HoldfastError } from '../../../errors.ts';
+
+const REF =
+  /^refs\/(heads|holdfast|remotes\/origin)\/(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^ ~^:?*[\\\p{Cc}./][^ ~^:?*[\\\p{Cc}]*(?<![./])$/su;
+
+/** Returns the text if it is the full name of a branch or of a ref of ours; otherwise throws an `invalid` error. */
+export function refName(text: string): string {
+  if (REF.test(text)) return text;
+  throw new HoldfastError('invalid', `"${text.slice(0, 200)}" is not a valid branch name`);
+}
+
+export const ORIGIN_REF =
+  /^refs\/(?:heads|tags|pull|merge-requests)\/(?!.*(?:\.\.|\/\/|\.lock(?:\/|$)|\/\.))[A-Za-z0-9][\w./+-]*(?<![./])$/;
+
+/** Returns the text if it is the full name of a ref of origin that users may name; otherwise throws an `invalid` error. */
+export function originRef(text: string): string {
+  if (ORIGIN_REF.test(text)) return text;
+  throw new HoldfastError('invalid', 'this is not the name of a ref');
+}
+
+/** Returns the ref of the mirror that holds the last known commit of a branch of origin. */
+export function trackingRef(branch: string): string {
+  return refName(branch.replace(/^refs\/heads\//, 'refs/remotes/origin/'));
+}
+
+/**
+ * Refspecs for the record of ids at origin, if it has one, and for nothing else. The full name of its ref would not do:
+ * if origin lacks it, git fails, or takes a branch or tag whose name ends with it (`aliasesOf`). So the first refspec
+ * is a pattern, whose `*` is empty for the record. For any other ref, the name here would begin with the text that `*`
+ * stands for. git skips names that do not begin with `refs/` (`SKIPPED_REFS`); the second refspec excludes those that
+ * do.
+ */
+export const IDS_AT_ORIGIN = [
+  '+refs/holdfast/ids*:*refs/holdfast/origin-ids',
+  '^refs/holdfast/idsrefs/*',
+] as const;
+
+/** git's message about each ref that it skips for that reason; the beginning of the first line can be cut off. */
+export const SKIPPED_REFS = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
+
+/**
+ * Refspecs for a branch of origin, and for nothing else. If origin lacks the full name, git takes another ref that ends
+ * with it (`aliasesOf`). So the branch is requested by its shorter name (`heads/main`), too, which then leads to yet
+ * another ref, and git refuses to fetch two refs into one (`NO_BRANCH`): either both names lead to the branch, or
+ * nothing is fetched.
+ */
+export function branchAtOrigin(branch: string): string[] {
+  const tracking = trackingRef(branch);
+  return [branch, branch.replace(/^refs\//, '')].map((name) => `+${name}:${tracking}`);
+}
+
+/**
+ * git's messages if origin does not have the branch: a name leads to no ref, or the two names lead to different refs.
+ */
+export const NO_BRANCH = /couldn't find remote ref|Cannot fetch both \S+ and \S+ to refs\/remotes\/origin\//;
+
+/** The refs of origin that git takes for a full name if no ref has that name, by the rules of `gitrevisions`. */
+export function aliasesOf(ref: string): string[] {
+  return [
+    `refs/${ref}`,
+    `refs/tags/${ref}`,
+    `refs/heads/${ref}`,
+    `refs/remotes/${ref}`,
+    `refs/remotes/${ref}/HEAD`,
+  ];
+}

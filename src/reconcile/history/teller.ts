@@ -109,6 +109,7 @@ async function tellApply(
   await tell(state, next, entries, dependencies, true);
 }
 
+/** Resolves to whether to try again, since another manager was faster. */
 async function tellRefused(
   revision: string,
   state: HistoryState,
@@ -129,19 +130,18 @@ async function tellRefused(
     revision,
     changes,
   };
-  await tell(state, {}, [entry], dependencies);
-  return false;
+  return !(await tell(state, {}, [entry], dependencies));
 }
 
-/** Adds entries that follow the newest one. Does nothing if another manager was faster. */
+/** Adds entries that follow the newest one. Resolves to false, and does nothing, if another manager was faster. */
 async function tell(
   state: HistoryState,
   changes: Partial<HistoryState>,
   entries: readonly NewEntry[],
   { store }: HistoryDependencies,
   supersedes = false,
-): Promise<void> {
+): Promise<boolean> {
   const numbered = entries.map((entry, index) => ({ n: state.newest + 1 + index, ...entry }));
   const next = { ...state, ...changes, newest: state.newest + entries.length };
-  await store.tell({ expected: state, next, entries: numbered, supersedes });
+  return store.tell({ expected: state, next, entries: numbered, supersedes });
 }

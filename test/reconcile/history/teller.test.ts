@@ -317,6 +317,30 @@ describe('the history', () => {
     ]);
   });
 
+  it('has a refused revision although another manager writes at the same time', async () => {
+    const engine = await told({ files: { 'apps/web.yaml': V1 }, settings: { strict: true } });
+    await engine.pass();
+    const refused = await engine.commit({ 'apps/web.yaml': 'nonsense' }, 'break');
+    await engine.reconciler.reconcile();
+    let isFirst = true;
+    const store = wrap(engine.store, {
+      entries: async (...query) => {
+        if (isFirst) await engine.store.restartApp('web', { actor: 'ana', requestId: 'r-1', at: 1 });
+        isFirst = false;
+        await engine.teller.catchUp();
+        return engine.store.entries(...query);
+      },
+    });
+    const teller = tellerOf({ ...engine, store }, engine.failures);
+    await teller.refused(refused);
+    await teller.close();
+    expect(await lines(engine.store)).toEqual([
+      '3 refused refused: break; update app/web',
+      '2 restart: app web: restart; update app/web=2',
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+  });
+
   it('has operations, in the order in which they were done', async () => {
     const { store, pass, commit, teller } = await told({
       files: { 'apps/web.yaml': V1, 'device-groups/lab.yaml': LAB },

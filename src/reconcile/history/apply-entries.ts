@@ -1,3 +1,4 @@
+import { Pace } from '../../async/pace.ts';
 import { commitEntry } from '../../history/entry.ts';
 import { keyOf } from '../../protocol/name.ts';
 import { type Entry, type HistoryState, keys } from '../../store/entry.ts';
@@ -158,8 +159,11 @@ async function waitedEntries(
   { store }: HistoryDependencies,
 ): Promise<NewEntry[]> {
   const waited = new Map<number, NewEntry>();
-  for (const [key, each] of [...told]) {
-    if (each.change.change === 'file') continue;
+  const candidates = [...told].filter(([, { change }]) => change.change !== 'file');
+  if (candidates.length === 0 || !(await hasWaiting(store))) return [];
+  const pace = new Pace();
+  for (const [key, each] of candidates) {
+    await pace.step();
     const { entries } = await store.entries(withKeys([keys.object(key)], ['commit']), null, 1);
     const [entry] = entries;
     if (entry?.state !== 'waiting') continue;
@@ -177,6 +181,11 @@ async function waitedEntries(
     waited.set(n, again);
   }
   return [...waited].sort(([a], [b]) => a - b).map(([, entry]) => entry);
+}
+
+async function hasWaiting(store: HistoryDependencies['store']): Promise<boolean> {
+  const { total } = await store.entries(withKeys([keys.state('waiting')], ['commit']), null, 1);
+  return total > 0;
 }
 
 /** Tells that the branch is at another commit; empties `told`. */

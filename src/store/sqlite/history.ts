@@ -1,3 +1,4 @@
+import { Pace } from '../../async/pace.ts';
 import {
   type EntryPage,
   type EntryQuery,
@@ -125,14 +126,21 @@ export class History extends HistoryReads {
     this.#setKey = prepare(db, 'UPDATE entry_keys SET key = ? WHERE key = ? AND n = ?');
   }
 
-  /** See `HistoryStore.tell`. */
-  tell({ expected, next, entries, supersedes }: Telling): boolean {
+  /** See `HistoryStore.tell`. Yields to other work: a commit of 10,000 files has 30,000 keys. */
+  async tell({ expected, next, entries, supersedes }: Telling): Promise<boolean> {
     if (!isSameState(this.state(), expected)) return false;
     if (supersedes) this.#supersede();
+    const pace = new Pace();
     for (const entry of entries) {
       this.#add.run(entry.n, entry.kind, entry.at, entryText(entry));
-      for (const key of entryKeys(entry)) this.#addKey.run(key, entry.n);
-      for (const [part, body] of entryRows(entry).entries()) this.#addBody.run(entry.n, part, body);
+      for (const key of entryKeys(entry)) {
+        this.#addKey.run(key, entry.n);
+        await pace.step();
+      }
+      for (const [part, body] of entryRows(entry).entries()) {
+        this.#addBody.run(entry.n, part, body);
+        await pace.step();
+      }
     }
     this.#setState.run(JSON.stringify(next));
     return true;

@@ -196,7 +196,7 @@ export class SqliteStore implements Store {
 
   /** NORMAL: what a loss of power undoes is told again from the ledger. */
   tell(telling: Telling): Promise<boolean> {
-    return this.#write(() => this.#writes.history.tell(telling), 'NORMAL');
+    return this.#writeAsync(() => this.#writes.history.tell(telling), 'NORMAL');
   }
 
   entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage> {
@@ -254,9 +254,9 @@ export class SqliteStore implements Store {
     return this.#guard(() => this.#queue.run(() => inTransaction(writer, this.#counted(work), level)));
   }
 
-  #writeAsync<T>(work: () => Promise<T>): Promise<T> {
+  #writeAsync<T>(work: () => Promise<T>, level?: Level): Promise<T> {
     const { writer } = this.#connections;
-    return this.#guard(() => this.#queue.run(() => inAsyncTransaction(writer, this.#counted(work))));
+    return this.#guard(() => this.#queue.run(() => inAsyncTransaction(writer, this.#counted(work), level)));
   }
 
   /** Writes in a later turn of the event loop. While another thread syncs the log, the next lists gather. */

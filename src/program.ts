@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { runCommand } from './cli/run.ts';
 import { createLogger } from './logger.ts';
 import { EXIT, type ExitCode } from './process/exit.ts';
@@ -51,6 +51,7 @@ const code = await runCommand(process.argv.slice(2), {
   io: {
     env: process.env,
     readFile: (path) => readFileSync(path, 'utf8'),
+    fileMode: (path) => (process.platform === 'win32' ? null : statSync(path).mode),
     write: output.write,
     writeError: (text) => void process.stderr.write(text),
     now: Date.now,

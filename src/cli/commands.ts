@@ -63,11 +63,21 @@ const SERVER: CommandOption = {
   name: 'server',
   value: 'ADDRESS',
   meaning:
-    'the http:// or https:// address of a manager to ask; HOLDFAST by default, and git alone without both',
+    'the http:// or https:// address of a manager to ask; by default HOLDFAST, else what ~/.config/holdfast.yaml names',
 };
+const TOKEN_FILE: CommandOption = {
+  name: 'token-file',
+  value: 'FILE',
+  meaning: 'a file with the token that the manager knows you by; by default HOLDFAST_TOKEN, else CREDENTIALS',
+};
+const MANAGER_FILE: readonly string[] = [
+  "A manager's credentials are the first of: --token-file; HOLDFAST_TOKEN; CREDENTIALS (user:password); in ~/.config/holdfast.yaml",
+  '(or $XDG_CONFIG_HOME/holdfast.yaml), credentials or token_file, for the server that is named there.',
+];
 const ASKING: readonly string[] = [
-  'Needs no server: without --server and HOLDFAST, or with --desired-state, it reads git alone. A manager also tells operations,',
-  'refusals and ids; its credentials are read from CREDENTIALS (user:password).',
+  'Needs no server: with --desired-state, or if no manager is named, it reads git alone. A manager also tells operations, refusals',
+  'and ids.',
+  ...MANAGER_FILE,
 ];
 const TEXT_OR_JSON: CommandOption = {
   name: 'format',
@@ -135,6 +145,7 @@ export const COMMANDS = {
       { name: 'since', value: 'TIME', meaning: 'only what is younger: 4d, 2w, 12h, or a date' },
       { name: 'limit', value: 'NUMBER', meaning: 'how many at most; 50 by default' },
       SERVER,
+      TOKEN_FILE,
       DESIRED_STATE_OPTION,
       TEXT_OR_JSON,
     ],
@@ -156,7 +167,7 @@ export const COMMANDS = {
       meaning: "a commit, branch or tag; of a manager's history, also a number that it lists",
       choices: [],
     },
-    options: [SERVER, DESIRED_STATE_OPTION, TEXT_OR_JSON],
+    options: [SERVER, TOKEN_FILE, DESIRED_STATE_OPTION, TEXT_OR_JSON],
     brief: '[--server ADDRESS] [--flag ...]',
     details: [...ASKING, 'Shows a merge as what it brought to its first parent.'],
   },
@@ -216,11 +227,12 @@ export const COMMANDS = {
         meaning: "with --from-compose: the group's name; by default, that of the Compose project",
       },
       { name: 'dry-run', meaning: 'with --from-compose: print the files, and write nothing' },
+      { ...TOKEN_FILE, meaning: 'with --from: a file with a token; by default as below' },
       FORMAT,
     ],
     details: [
       'A file that exists is never overwritten.',
-      '--from takes credentials from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD.',
+      'The credentials for --from are BASIC_AUTH_USER and BASIC_AUTH_PASSWORD or, without them, as for history.',
       '--from-compose replaces variables as Compose does, from the environment and .env beside FILE, and names them. It',
       'names everything that has no counterpart. It writes all files or, after an error, none.',
     ],

@@ -20,6 +20,8 @@ export async function runImport(args: readonly string[], io: CommandIo): Promise
   const { from, 'from-compose': file, group, 'dry-run': isDryRun } = parsed.options;
   if (file !== undefined && from !== undefined)
     throw new UsageError('import takes --from or --from-compose, not both');
+  if (file !== undefined && parsed.options['token-file'] !== undefined)
+    throw new UsageError('--token-file belongs to --from ADDRESS');
   if (file !== undefined) return importComposeFile(String(file), parsed, io);
   if (group !== undefined || isDryRun === true)
     throw new UsageError('--group and --dry-run belong to --from-compose FILE');

@@ -10,10 +10,11 @@ import type { AppDefaults } from '../protocol/app.ts';
 import { KINDS, type Kind, NAME_RULE } from '../protocol/name.ts';
 import { sameValue } from '../protocol/values.ts';
 import type { CommandArguments } from './arguments.ts';
+import { managerAt } from './ask-manager.ts';
 import { describeFleet, fleetSettings, prefixProblems } from './fleet.ts';
 import { type ImportedFile, importedFile } from './imported-file.ts';
 import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
-import { type ManagerAddress, parseAddress } from './manager-client.ts';
+import { basic, type ManagerAddress, parseAddress } from './manager-client.ts';
 import { type ManagerRecords, readManager } from './manager-records.ts';
 import { readObjects, tryCreate, writeNew } from './new-files.ts';
 import { renderFindings } from './report.ts';
@@ -26,7 +27,7 @@ export async function importFleet(
   io: CommandIo,
 ): Promise<ExitCode> {
   const { folder, defaults } = fleetSettings(io, folderArgument);
-  const records = await readWithProgress(managerOf(options['from'] as string | undefined, io), io);
+  const records = await readWithProgress(managerOf(options, io), io);
   await tryCreate(mkdir(folder, { recursive: true }));
   const state = await readObjects(folder, defaults);
   const imports: Import[] = [];
@@ -55,17 +56,22 @@ async function readWithProgress(manager: ManagerAddress, io: CommandIo): Promise
   }
 }
 
-function managerOf(from: string | undefined, { env, readFile }: CommandIo): ManagerAddress {
-  const base = parseAddress(from ?? '');
+function managerOf(options: CommandArguments['options'], io: CommandIo): ManagerAddress {
+  const base = parseAddress(String(options['from'] ?? ''));
   if (base === null)
     throw new UsageError(
-      'import takes --from-compose FILE, or --from ADDRESS: the http:// or https:// address of a manager, without credentials; those are read from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD',
+      'import takes --from-compose FILE, or --from ADDRESS: the http:// or https:// address of a manager, without credentials; those are read from BASIC_AUTH_USER and BASIC_AUTH_PASSWORD, or as for history',
     );
-  const { BASIC_AUTH_USER, BASIC_AUTH_PASSWORD, BASIC_AUTH_PASSWORD_FILE } = env;
+  const { BASIC_AUTH_USER, BASIC_AUTH_PASSWORD, BASIC_AUTH_PASSWORD_FILE } = io.env;
   const account = { BASIC_AUTH_USER, BASIC_AUTH_PASSWORD, BASIC_AUTH_PASSWORD_FILE };
-  const config = settingsFrom({ env: account, readFile });
+  const config = settingsFrom({ env: account, readFile: io.readFile });
   const { BASIC_AUTH_USER: user, BASIC_AUTH_PASSWORD: password } = config;
-  return { base, credentials: user === null || password === null ? null : { user, password } };
+  if (options['token-file'] !== undefined || user === null || password === null)
+    return managerAt(base, options, io);
+  return {
+    base,
+    credentials: { ...basic(user, password), from: 'BASIC_AUTH_USER and BASIC_AUTH_PASSWORD' },
+  };
 }
 
 interface Import extends Pick<ImportedFile, 'path' | 'text' | 'problems'> {

@@ -9,6 +9,8 @@ export interface CommandIo {
   env: Readonly<Record<string, string | undefined>>;
   /** Reads the file of a secret; throws an error that says why it cannot. */
   readFile(path: string): string;
+  /** Returns the permissions of a file; null where the system has none. Throws an error if there is no such file. */
+  fileMode(path: string): number | null;
   /** Writes results to standard output, which another program may read. */
   write(text: string): void;
   /** Writes errors, warnings and progress to standard error. */

@@ -5,7 +5,32 @@ import { printable } from '../text/printable.ts';
 export interface ManagerAddress {
   /** Its address, without a slash at the end. */
   base: string;
-  credentials: { user: string; password: string } | null;
+  credentials: SentCredentials | null;
+}
+
+/** What a manager knows an account by. */
+export interface ManagerCredentials {
+  /** The header; secret. */
+  authorization: string;
+}
+
+/** Credentials, and where the user gave them, for messages. */
+export interface SentCredentials extends ManagerCredentials {
+  from: string;
+}
+
+/** Where credentials can be given, for messages. */
+export const CREDENTIALS_HINT =
+  'CREDENTIALS (user:password), HOLDFAST_TOKEN, --token-file or ~/.config/holdfast.yaml';
+
+/** Returns the credentials of a name and password. */
+export function basic(user: string, password: string): ManagerCredentials {
+  return { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` };
+}
+
+/** Returns the credentials of a token. */
+export function bearer(token: string): ManagerCredentials {
+  return { authorization: `Bearer ${token}` };
 }
 
 /** The reply of a manager. */
@@ -32,8 +57,8 @@ export function parseAddress(text: string): string | null {
  */
 export async function getReply(manager: ManagerAddress, path: string): Promise<ManagerReply> {
   const { base, credentials } = manager;
-  const token = credentials && Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64');
-  const headers: Record<string, string> = token === null ? {} : { authorization: `Basic ${token}` };
+  const headers: Record<string, string> =
+    credentials === null ? {} : { authorization: credentials.authorization };
   const signal = AbortSignal.timeout(TIME_LIMIT);
   try {
     const response = await fetch(`${base}/api/v2/${path}`, { headers, redirect: 'manual', signal });
@@ -59,15 +84,19 @@ function unreachableError({ base }: ManagerAddress, error: Error): HoldfastError
   return new HoldfastError('unavailable', `${base} cannot be reached: ${reason}`, {}, error);
 }
 
-/** Returns what is wrong with a reply that is not 200; `hints` say for statuses what to check. */
+/** Returns what is wrong with a reply that is not 200; `hints` say for statuses what to check, but for 401. */
 export function refusalText(
-  { base }: ManagerAddress,
+  { base, credentials }: ManagerAddress,
   path: string,
   { status, location }: ManagerReply,
   hints: Readonly<Record<number, string>>,
 ): string {
-  const hint =
-    location === null ? (hints[status] ?? '') : `, and redirects to ${printableLocation(location)}`;
+  const account =
+    credentials === null
+      ? `; it needs credentials, in ${CREDENTIALS_HINT}`
+      : `; it does not accept those of ${credentials.from}`;
+  const advice = status === 401 ? account : (hints[status] ?? '');
+  const hint = location === null ? advice : `, and redirects to ${printableLocation(location)}`;
   return `${base}/api/v2/${path} answered ${status}${hint}`;
 }
 

@@ -104,7 +104,6 @@ export function readEntry(manager: ManagerAddress, name: string): Promise<Told<M
 }
 
 const HINTS: Readonly<Record<number, string>> = {
-  401: '; CREDENTIALS (user:password) must be those of an account of that manager',
   403: '; that account may not read it',
   404: '; it is no Holdfast, or one that is older than this program and has no history yet',
 };

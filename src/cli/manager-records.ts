@@ -59,12 +59,11 @@ async function readRecord(manager: ManagerAddress, path: string): Promise<Record
 
 /** What to check for each status that trying again does not change. */
 const HINTS: Readonly<Record<number, string>> = {
-  401: '; BASIC_AUTH_USER and BASIC_AUTH_PASSWORD must be those of an account of that manager',
   403: '; that account may not read it, or it was deleted just now',
   404: '; is there a manager with API v2?',
 };
 
 function refusal(manager: ManagerAddress, path: string, reply: ManagerReply): HoldfastError {
-  const isFinal = reply.location !== null || HINTS[reply.status] !== undefined;
+  const isFinal = reply.location !== null || reply.status === 401 || HINTS[reply.status] !== undefined;
   return new HoldfastError(isFinal ? 'invalid' : 'unavailable', refusalText(manager, path, reply, HINTS));
 }

@@ -1,8 +1,10 @@
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CommandResult, runCli } from '../support/command.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { PASSWORD, type TestManager, USER } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
 
@@ -28,20 +30,24 @@ const withoutTimes = (text: string): string =>
     .replace(/from [0-9a-f]{10} to [0-9a-f]{10}/, 'from A to B')
     .replace(/_id \d+/g, '_id N');
 
-/** Starts a server that gives one reply to every request, and resolves to its address and what stops it. */
+/** Starts a server that gives one reply to every request, and resolves to its address, what stops it, and the credentials that it got. */
 async function serveReply(
   status: number,
   text: string,
   headers: Record<string, string> = {},
-): Promise<{ address: string; stop: () => Promise<void> }> {
-  const server = createServer((_, response) => void response.writeHead(status, headers).end(text));
+): Promise<{ address: string; stop: () => Promise<void>; received: (string | undefined)[] }> {
+  const received: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    received.push(request.headers.authorization);
+    response.writeHead(status, headers).end(text);
+  });
   const stop = async (): Promise<void> => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
   onTestFinished(stop);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop, received };
 }
 
 describe('with a manager to ask', () => {
@@ -177,20 +183,26 @@ Request: ID
       /"abcdef123" is no number, commit, branch or tag that http/,
     ],
     ['an unknown number', ['show', '999999'], {}, 2, /"999999" is no number/],
-    ['no credentials', ['history'], { CREDENTIALS: '' }, 3, /answered 401; CREDENTIALS/],
+    [
+      'no credentials',
+      ['history'],
+      { CREDENTIALS: '' },
+      3,
+      /answered 401; it needs credentials, in CREDENTIALS/,
+    ],
     [
       'wrong credentials',
       ['show', 'main'],
       { CREDENTIALS: 'operator:wrong' },
       3,
-      /answered 401; CREDENTIALS/,
+      /answered 401; it does not accept those of CREDENTIALS\n/,
     ],
     [
       'credentials without a user',
       ['history'],
       { CREDENTIALS: 'secret' },
       2,
-      /CREDENTIALS must be user:password/,
+      /CREDENTIALS: credentials must be user:password/,
     ],
     ['both places', ['history', '--server', 'http://a', '--desired-state', 'b'], {}, 2, /give one of them/],
     ['an address without http', ['history'], { HOLDFAST: 'manager:8080' }, 2, /HOLDFAST must be the http/],
@@ -206,6 +218,18 @@ Request: ID
     expect([code, out]).toEqual([exit, '']);
     expect(err).toMatch(message);
     expect(err).not.toMatch(/secret|wrong|correct horse/);
+  });
+});
+
+describe('history and show know a manager', () => {
+  it("from the user's file, and send its token there", async () => {
+    const { address, received } = await serveReply(503, '');
+    const home = await temporaryFolder();
+    await mkdir(join(home, '.config'));
+    await writeFile(join(home, '.config/holdfast.yaml'), `server: ${address}\ntoken_file: token\n`);
+    await writeFile(join(home, '.config/token'), 'hft_1\n');
+    for (const args of [['history'], ['show', 'main']]) await runCli(args, { env: { HOME: home } });
+    expect(received).toEqual(['Bearer hft_1', 'Bearer hft_1']);
   });
 });
 
@@ -240,6 +264,14 @@ describe('history and show say what is wrong with a manager', () => {
     await stop();
     const { code, out, err } = await ask(address, 'history');
     expect([code, out, err]).toEqual([3, '', `holdfast: ${address} cannot be reached: ECONNREFUSED\n`]);
+  });
+
+  it('that redirects, and sends nothing to the other one', async () => {
+    const other = await serveReply(200, '{}');
+    const { address, received } = await serveReply(307, '', { location: other.address });
+    const { code, err } = await ask(address, 'history');
+    expect([code, err]).toEqual([3, expect.stringContaining(`redirects to ${other.address}`)]);
+    expect([received.length, other.received]).toEqual([1, []]);
   });
 
   it('that redirects, without the password of the other address', async () => {

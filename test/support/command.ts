@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { runCommand } from '../../src/cli/run.ts';
 import type { CopyStore } from '../../src/cli/store-copy.ts';
 import type { Config } from '../../src/settings.ts';
@@ -41,6 +41,7 @@ export async function runCli(
     io: {
       env: { PATH: process.env['PATH'], ...env },
       readFile: (path) => readFileSync(path, 'utf8'),
+      fileMode: (path) => statSync(path).mode,
       write: (text) => {
         result.out += text;
       },

@@ -1,8 +1,10 @@
+import type { Content } from '../../desired/content.ts';
 import type { Problem } from '../../desired/problem.ts';
-import type { DesiredState } from '../../desired/state.ts';
+import type { DesiredObject, DesiredState } from '../../desired/state.ts';
 import { planning } from '../../plan/plan.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
-import { type Kind, keyOf, parseKey } from '../../protocol/name.ts';
+import { keyOf, parseKey } from '../../protocol/name.ts';
+import { sameValue } from '../../protocol/values.ts';
 import type { ApplyBatch } from '../../store/store.ts';
 import type { Memory } from './memory.ts';
 
@@ -54,18 +56,21 @@ function* changedOrigins(
   const changed: ApplyBatch['origins'][number][] = [];
   for (const key of memory.pending) {
     const { kind, name } = parseKey(key);
-    const origin = changing.has(key) ? null : originOf(desired, kind, name);
-    if (origin !== null && memory.applied.has(kind, name) && !isSameOrigin(memory.origins.get(key), origin))
-      changed.push({ kind, name, origin });
+    const file = changing.has(key) ? undefined : desired.object(kind, name);
+    if (
+      file !== undefined &&
+      !isSameOrigin(memory.origins.get(key), file) &&
+      isServed(file, memory.applied.content(kind, name))
+    )
+      changed.push({ kind, name, origin: { path: file.path, blob: file.blob } });
     yield;
   }
   return changed;
 }
 
-/** Returns the file of an object; null if the object is not valid. */
-function originOf(desired: DesiredState, kind: Kind, name: string): FileOrigin | null {
-  const file = desired.object(kind, name);
-  return file?.content === undefined ? null : { path: file.path, blob: file.blob };
+/** Whether devices are served what the file says. They are not if it is invalid, or if a group waits for an app. */
+function isServed({ content }: DesiredObject, served: Content | undefined): boolean {
+  return content !== undefined && sameValue(served, content);
 }
 
 function isSameOrigin(a: FileOrigin | undefined, b: FileOrigin): boolean {

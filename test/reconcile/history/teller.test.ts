@@ -283,6 +283,22 @@ describe('the history', () => {
     expect((await all(store))[1]).toMatchObject({ appliedWith: last });
   });
 
+  it('has a group as waiting that begins to list a missing app', async () => {
+    const { store, pass, commit } = await told({
+      files: { 'apps/web.yaml': V1, 'device-groups/lab.yaml': LAB },
+    });
+    await pass();
+    await commit({ 'device-groups/lab.yaml': 'apps: [web, db]\n' }, 'group first');
+    await pass();
+    await commit({ 'apps/db.yaml': V1 }, 'app second');
+    await pass();
+    expect((await lines(store)).slice(0, 3)).toEqual([
+      '4 commit: app second; create app/db=1',
+      '3 commit: group first; update device_group/lab(apps)=2',
+      '2 commit waiting: group first; update device_group/lab(apps)',
+    ]);
+  });
+
   it('has a file that becomes invalid as waiting', async () => {
     const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
     await pass();

@@ -57,7 +57,7 @@ export function entryText(entry: ListedEntry, paint: Paint): string {
   const who = authors.length > 2 ? `${authors[0]} and ${authors.length - 1} others` : authors.join(', ');
   const what = `${paint('bold', printable(subject))}${state === null ? '' : paint('red', ` (${printable(state)})`)}`;
   const head = `${paint('yellow', printable(mark).slice(0, 12).padEnd(12))}  ${paint('dim', localTime(at))}  ${what}  ${paint('dim', printable(who))}`;
-  const lines = changes.slice(0, MAX_CHANGES).map((change) => changeText(change, paint));
+  const lines = changes.slice(0, MAX_CHANGES).map((change) => `    ${changeText(change, paint)}`);
   const more = changesTotal > lines.length ? [`    and ${changesTotal - lines.length} more`] : [];
   return `${[head, ...lines, ...more].join('\n')}\n`;
 }
@@ -66,7 +66,7 @@ export function entryText(entry: ListedEntry, paint: Paint): string {
 export function changeText({ object, change, fields, note }: ListedChange, paint: Paint): string {
   const [sign, color] = SIGNS[change];
   const what = fields.length > 0 ? `: ${printable(fields.join(', '))}` : '';
-  return `    ${paint(color, `${sign} ${printable(object)}`)}${what}${note === '' ? '' : ` (${printable(note)})`}`;
+  return `${paint(color, `${sign} ${printable(object)}`)}${what}${note === '' ? '' : ` (${printable(note)})`}`;
 }
 
 /** Returns what `holdfast show` says of an entry before its changes. */
@@ -81,7 +81,7 @@ export function headText(
     `Author:  ${printable(who)}`,
     ...(others.length > 0 ? [`With:    ${printable(others.join(', '))}`] : []),
     `Date:    ${localTime(at)}`,
-    ...rows.map(([label, text]) => `${`${label}:`.padEnd(8)} ${printable(text)}`),
+    ...rows.map(([label, text]) => `${(label === '' ? '' : `${label}:`).padEnd(8)} ${printable(text)}`),
     ...(pullRequest === null
       ? []
       : [

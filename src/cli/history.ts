@@ -8,7 +8,7 @@ import { escapeWorkflowCommands } from '../text/printable.ts';
 import { parseCommand } from './arguments.ts';
 import { managerToAsk } from './ask-manager.ts';
 import { COMMANDS } from './commands.ts';
-import { entryText, type ListedEntry, localTime } from './history-text.ts';
+import { entryText, type ListedChange, type ListedEntry, localTime } from './history-text.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import type { ManagerAddress } from './manager-client.ts';
 import { type HistoryQuery, listedEntry, readHistory } from './manager-history.ts';
@@ -138,12 +138,17 @@ function listedCommit({ entry, changes }: HistoryEntry): ListedEntry {
     ...entry,
     mark: entry.revision,
     state: null,
-    changes: changes.map(({ kind, name, change, fields, isInvalid }) => ({
-      object: `${DESCRIPTORS[kind].noun} ${name}`,
-      change,
-      fields,
-      note: isInvalid ? 'not valid' : '',
-    })),
+    changes: changes.map(listedCommitChange),
     changesTotal: changes.length,
+  };
+}
+
+/** Returns a change of a commit as people see it. */
+export function listedCommitChange({ kind, name, change, fields, isInvalid }: ObjectChange): ListedChange {
+  return {
+    object: `${DESCRIPTORS[kind].noun} ${name}`,
+    change,
+    fields,
+    note: isInvalid ? 'not valid' : '',
   };
 }

@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { DESCRIPTORS } from '../desired/kinds.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Step } from '../plan/step.ts';
-import { StepRecord } from '../protocol/plan.ts';
+import { keyOf } from '../protocol/name.ts';
+import { EffectRecord, FileDiff, StepRecord } from '../protocol/plan.ts';
 import { isMapValue } from '../protocol/values.ts';
 import type { EntryHead, ListedChange, ListedEntry } from './history-text.ts';
 import { getReply, type ManagerAddress, refusalText, unexpectedText } from './manager-client.ts';
@@ -15,6 +16,7 @@ const Change = z.object({
   fields: z.array(z.string()),
   ids: z.record(z.string(), z.int()).nullable(),
   path: z.string().nullable(),
+  moved_from: z.string().nullable(),
 });
 
 /** What is read of an entry. Kinds and states are texts: a newer manager can have more of them. */
@@ -36,7 +38,25 @@ const Entry = z.object({
 });
 export type ManagerEntry = z.infer<typeof Entry>;
 
-const Detail = Entry.extend({ gone: z.boolean(), steps: z.array(z.unknown()), steps_total: z.int() });
+/** Passes over what a newer manager has in another form. */
+function known<T>(schema: z.ZodType<T>) {
+  return z.array(z.unknown()).transform((list) =>
+    list.flatMap((each) => {
+      const read = schema.safeParse(each);
+      return read.success ? [read.data] : [];
+    }),
+  );
+}
+
+const Detail = Entry.extend({
+  message: z.string().nullable(),
+  gone: z.boolean(),
+  effects: known(EffectRecord),
+  steps: known(StepRecord),
+  steps_total: z.int(),
+  files: known(FileDiff),
+  files_total: z.int(),
+});
 export type ManagerDetail = z.infer<typeof Detail>;
 
 const Page = z.object({
@@ -131,6 +151,9 @@ async function readReply<T>(
   return { json: body as Record<string, unknown>, read: read.data };
 }
 
+/** How many objects are shown with their ids. */
+const MAX_IDS = 8;
+
 /** Kinds whose subject says what it is. */
 const PLAIN_KINDS = ['commit', 'refused', 'restart', 'prune', 'prune-all'];
 
@@ -166,7 +189,8 @@ export function listedChange({ object, change, fields, ids }: z.infer<typeof Cha
 /** Returns what is said of an entry before its changes; `timeText` writes times. */
 export function headOf(entry: ManagerDetail, timeText: (at: number) => string): EntryHead {
   const { mark } = listedEntry(entry);
-  const { state, applied_at: appliedAt, applied_with: appliedWith, request_id: request } = entry;
+  const { state, applied_at: appliedAt, applied_with: appliedWith, request_id: request, message } = entry;
+  const ids = entry.changes.map(listedChange).filter(({ note }) => note !== '');
   const isCommit = mark === entry.revision;
   const withOther =
     appliedWith === null || appliedWith === entry.revision ? '' : `, with ${appliedWith.slice(0, 12)}`;
@@ -179,20 +203,20 @@ export function headOf(entry: ManagerDetail, timeText: (at: number) => string): 
     pullRequest: entry.pull_request,
     rows: [
       ...(isCommit ? [['State', `${state}${applied}`] as const] : []),
+      ...ids.map(({ object, note }) => ['Ids', `${object}: ${note}`] as const).slice(0, MAX_IDS),
+      ...(ids.length > MAX_IDS ? [['', `and ${ids.length - MAX_IDS} more`] as const] : []),
       ...(request === null ? [] : [['Request', request] as const]),
     ],
-    message: subjectOf(entry),
+    message: message ?? subjectOf(entry),
   };
 }
 
-/** Returns the steps of an entry that this program knows how to show. */
-export function stepsOf({ steps, changes }: ManagerDetail): Step[] {
-  return steps.flatMap((step) => {
-    const read = StepRecord.safeParse(step);
-    if (!read.success) return [];
-    const { kind, name, before, after } = read.data;
-    const path = changes.find(({ object }) => object === `${kind}/${name}`)?.path ?? null;
-    const origin = path === null || after === null ? null : { path, blob: '' };
-    return [{ kind, name, before, after, origin } as unknown as Step];
+/** Returns the steps of an entry, with the paths of their files inside the repository. */
+export function stepsOf({ steps, changes, files }: ManagerDetail): Step[] {
+  return steps.map(({ kind, name, before, after }) => {
+    const path = changes.find(({ object }) => object === keyOf(kind, name))?.path ?? null;
+    const whole = files.find((file) => file.path === path || file.path.endsWith(`/${path}`))?.path ?? path;
+    const origin = whole === null || after === null ? null : { path: whole, blob: '' };
+    return { kind, name, before, after, origin } as unknown as Step;
   });
 }

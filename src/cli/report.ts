@@ -63,7 +63,7 @@ function hex(char: string): string {
   return char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0');
 }
 
-/** A plan with more steps begins with a line of totals. */
+/** What has more steps begins with a line of totals. */
 const MOST_WITHOUT_TOTALS = 10;
 
 type Color = 'red' | 'green' | 'yellow' | 'bold' | 'dim';
@@ -71,10 +71,10 @@ type Color = 'red' | 'green' | 'yellow' | 'bold' | 'dim';
 function textOf({ problems, steps, effects, summary }: Findings, hasColors: boolean): string {
   const paint = painter(hasColors);
   const lines = [
-    ...(steps.length > MOST_WITHOUT_TOTALS ? [paint('bold', `${totalsOf(effects)}.`), ''] : []),
+    ...totalsLines(steps, effects, paint),
     ...problems.map((problem) => problemLine(problem, paint)),
     ...steps.flatMap((step) => stepLines(step, paint)),
-    ...effectLines(effects, paint),
+    ...effectLines('What devices will do:', effects, paint),
     ...lostGroups(steps).map((text) => paint('red', paint('bold', `! ${text}`))),
     summary,
   ];
@@ -96,7 +96,13 @@ export function problemLine({ file, line, column, severity, code, message }: Sho
 
 const HEADINGS = { create: ['+', 'green'], update: ['~', 'yellow'], delete: ['-', 'red'] } as const;
 
-function stepLines(step: Step, paint: Paint): string[] {
+/** Returns the first lines of a plan or a commit with many steps. */
+export function totalsLines(steps: readonly Step[], effects: readonly Effect[], paint: Paint): string[] {
+  return steps.length > MOST_WITHOUT_TOTALS ? [paint('bold', `${totalsOf(effects)}.`), ''] : [];
+}
+
+/** Returns the lines of a step, with an empty one at the end. */
+export function stepLines(step: Step, paint: Paint): string[] {
   const [sign, color] = HEADINGS[changeTypeOf(step)];
   const file = step.origin === null ? '' : paint('dim', `  (${printable(step.origin.path)})`);
   return [
@@ -112,10 +118,11 @@ function paintLine({ sign, indent, text }: PlanLine, paint: Paint): string {
   return paint(sign === '+' ? 'green' : 'red', line);
 }
 
-function effectLines(effects: readonly Effect[], paint: Paint): string[] {
+/** Returns what devices do, with an empty line at the end; nothing if they do nothing. */
+export function effectLines(title: string, effects: readonly Effect[], paint: Paint): string[] {
   if (effects.length === 0) return [];
   const rows = effects.map(
     ({ app, action, groups }) => `  ${paint('bold', app)} ${action}s on ${groups.join(', ')}`,
   );
-  return ['What devices will do:', ...rows, ''];
+  return [title, ...rows, ''];
 }

@@ -1,49 +1,104 @@
-import { changesOf } from '../history/changes.ts';
-import type { FolderCommit } from '../history/commit.ts';
+import { join, normalize } from 'node:path';
+import { loadEntries } from '../desired/load.ts';
+import { DesiredState } from '../desired/state.ts';
+import { changesOf, type ObjectChange } from '../history/changes.ts';
+import type { FileVersion, FolderCommit } from '../history/commit.ts';
 import { commitEntry } from '../history/entry.ts';
+import { AppliedState } from '../plan/applied.ts';
+import { type Effect, effectsOf } from '../plan/effect.ts';
+import { fileDiff } from '../plan/hunks.ts';
+import { makePlan } from '../plan/plan.ts';
 import { orderSteps } from '../plan/step.ts';
+import { stateAt } from '../preview/state-at.ts';
+import { keyOf } from '../protocol/name.ts';
+import type { FileDiff } from '../protocol/plan.ts';
+import { textOf } from '../rollback/texts.ts';
 import { commitToUndo } from '../rollback/undo.ts';
 import { parseCommand } from './arguments.ts';
 import { managerToAsk } from './ask-manager.ts';
 import { COMMANDS } from './commands.ts';
 import { prefixSteps } from './fleet.ts';
-import { entryJson, type HistoryEntry } from './history.ts';
-import { changeText, countText, type EntryHead, headText, localTime } from './history-text.ts';
+import { entryJson, type HistoryEntry, listedCommitChange } from './history.ts';
+import { countText, type EntryHead, localTime } from './history-text.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import type { ManagerAddress } from './manager-client.ts';
 import { headOf, listedChange, type ManagerDetail, readEntry, stepsOf } from './manager-history.ts';
-import { commitOf, withPast, withShallowHint } from './past.ts';
-import { findingsJson, painter, renderFindings } from './report.ts';
+import { commitOf, type OpenPast, withPast, withShallowHint } from './past.ts';
+import { findingsJson, painter } from './report.ts';
+import { type ShownChange, type ShownEntry, shownText } from './show-text.ts';
 
 /** Runs `holdfast show`: one commit, or an entry of a manager's history: who made it and why, and what it changed. */
 export async function show(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { operand, format, options } = parseCommand<'text' | 'json'>(COMMANDS.show, args);
   if (operand === undefined) throw new UsageError('name a commit: holdfast show HEAD');
   const manager = managerToAsk(options, io);
-  if (manager !== null) return showFromManager(manager, operand, format, io);
-  return withPast(
-    options['desired-state'] as string | undefined,
-    io,
-    async ({ folder, revisions, defaults }) => {
-      const revision = await commitOf(operand, 'the revision', revisions);
-      const commit = await commitToUndo(revisions, revision).catch((error: unknown) => {
-        throw withShallowHint(error, revisions);
-      });
-      const found = await changesOf(commit.files, revisions.blob, defaults);
-      const shown = { entry: commitEntry(commit, null), changes: found.map(({ change }) => change) };
-      const steps = prefixSteps(folder, orderSteps(found.flatMap(({ step }) => step ?? [])));
-      const unread = shown.changes.filter(({ isInvalid }) => isInvalid).length;
-      const summary = countText(shown.changes.length, unread);
-      const findings = { problems: [], steps, effects: [], summary };
-      if (format === 'json')
-        io.write(`${findingsJson(findings, { ...entryJson(shown), message: commit.message })}\n`);
-      else {
-        const head = headText(commitHead(commit, shown), painter(io.hasColors));
-        io.write(`${head}\n${renderFindings(findings, 'text', io.hasColors)}`);
-      }
-      return EXIT.ok;
-    },
-  );
+  const { shown, json } =
+    manager === null
+      ? await withPast(options['desired-state'] as string | undefined, io, (past) => fromGit(past, operand))
+      : await fromManager(manager, operand);
+  const { steps, effects } = shown;
+  if (format === 'json') io.write(`${findingsJson({ problems: [], steps, effects, summary: '' }, json)}\n`);
+  else io.write(shownText(shown, painter(io.hasColors)));
+  return EXIT.ok;
+}
+
+/** An entry for people, and what its JSON has besides steps and effects. */
+interface Shown {
+  shown: ShownEntry;
+  json: Readonly<Record<string, unknown>>;
+}
+
+async function fromGit(past: OpenPast, name: string): Promise<Shown> {
+  const { folder, revisions, defaults } = past;
+  const revision = await commitOf(name, 'the revision', revisions);
+  const commit = await commitToUndo(revisions, revision).catch((error: unknown) => {
+    throw withShallowHint(error, revisions);
+  });
+  const found = await changesOf(commit.files, revisions.blob, defaults);
+  const entry = { entry: commitEntry(commit, null), changes: found.map(({ change }) => change) };
+  const unread = entry.changes.filter(({ isInvalid }) => isInvalid).length;
+  const files = await filesOf(commit, past);
+  const shown: ShownEntry = {
+    head: commitHead(commit, entry),
+    steps: prefixSteps(folder, orderSteps(found.flatMap(({ step }) => step ?? []))),
+    changes: entry.changes.map(shownChange),
+    files,
+    effects: await effectsAt(commit, past),
+    summary: countText(entry.changes.length, unread),
+  };
+  return { shown, json: { ...entryJson(entry), message: commit.message, files } };
+}
+
+function shownChange(change: ObjectChange): ShownChange {
+  const { kind, name, before, after } = change;
+  const hasMoved = before !== null && after !== null && before.path !== after.path;
+  return {
+    ...listedCommitChange(change),
+    key: keyOf(kind, name),
+    path: (after ?? before)?.path ?? null,
+    movedFrom: hasMoved ? before.path : null,
+  };
+}
+
+async function filesOf({ files }: FolderCommit, { folder, revisions }: OpenPast): Promise<FileDiff[]> {
+  const read = async (version: FileVersion | null): Promise<string | null> =>
+    version?.type === 'file' ? textOf(revisions, version.blob) : null;
+  const diffs: FileDiff[] = [];
+  for (const { path, before, after } of files)
+    diffs.push(fileDiff(normalize(join(folder, path)), await read(before), await read(after)));
+  return diffs;
+}
+
+/** Resolves to what the devices of a manager that applied each commit did with this one. */
+async function effectsAt({ revision, parents }: FolderCommit, past: OpenPast): Promise<Effect[]> {
+  const { revisions, defaults } = past;
+  const [parent] = parents;
+  const before = parent === undefined ? null : await stateAt(revisions, parent, defaults);
+  const applied = before?.applied ?? new AppliedState();
+  const entries = (await revisions.entriesAt(revision)) ?? [];
+  const desired = await loadEntries(new DesiredState(), entries, revisions.blob, defaults);
+  const { steps } = makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);
+  return effectsOf(steps, applied);
 }
 
 function commitHead({ author, message }: FolderCommit, { entry }: HistoryEntry): EntryHead {
@@ -61,27 +116,22 @@ function commitHead({ author, message }: FolderCommit, { entry }: HistoryEntry):
   };
 }
 
-async function showFromManager(
-  manager: ManagerAddress,
-  name: string,
-  format: 'text' | 'json',
-  io: CommandIo,
-): Promise<ExitCode> {
+async function fromManager(manager: ManagerAddress, name: string): Promise<Shown> {
   const { json, read } = await readEntry(manager, name);
-  const steps = stepsOf(read);
-  const findings = { problems: [], steps, effects: [], summary: managerSummary(read) };
-  if (format === 'json') {
-    const { steps: _, ...rest } = json;
-    io.write(`${findingsJson(findings, rest)}\n`);
-    return EXIT.ok;
-  }
-  const paint = painter(io.hasColors);
-  const isTold = steps.length === 0 || read.changes.some(({ ids }) => Object.keys(ids ?? {}).length > 0);
-  const changes = isTold ? read.changes.map((change) => `${changeText(listedChange(change), paint)}\n`) : [];
-  const gap = changes.length > 0 ? '\n' : '';
-  const head = headText(headOf(read, localTime), paint);
-  io.write(`${head}\n${changes.join('')}${gap}${renderFindings(findings, 'text', io.hasColors)}`);
-  return EXIT.ok;
+  const { steps: _, ...rest } = json;
+  const changes = read.changes.map(
+    (change): ShownChange => ({
+      ...listedChange(change),
+      note: '',
+      key: change.object,
+      path: change.path,
+      movedFrom: change.moved_from,
+    }),
+  );
+  const { files, effects } = read;
+  const steps = orderSteps(stepsOf(read));
+  const head = headOf(read, localTime);
+  return { shown: { head, steps, changes, files, effects, summary: managerSummary(read) }, json: rest };
 }
 
 function managerSummary({ changes_total: objects, steps, steps_total: all, gone }: ManagerDetail): string {

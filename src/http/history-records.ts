@@ -77,6 +77,10 @@ const difference = {
 export const EntryDetail = z
   .object({
     ...shape,
+    message: z
+      .string()
+      .nullable()
+      .describe('The whole message of the commit; null if git has lost it, and for what is no commit.'),
     gone: z.boolean().describe('Whether git has lost the commit, so that there are no values.'),
     ...difference,
   })

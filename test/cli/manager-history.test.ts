@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type CommandResult, runCli } from '../support/command.ts';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { PASSWORD, type TestManager, USER } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
 
@@ -25,7 +25,7 @@ async function complete(manager: TestManager): Promise<void> {
 const withoutTimes = (text: string): string =>
   text
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d/g, 'TIME')
-    .replace(/(Request:) \S+/, '$1 ID')
+    .replace(/(Request:|Request-Id:) \S+/g, '$1 ID')
     .replace(/\b[0-9a-f]{40}\b|\b[0-9a-f]{12}\b/g, 'COMMIT')
     .replace(/from [0-9a-f]{10} to [0-9a-f]{10}/, 'from A to B')
     .replace(/_id \d+/g, '_id N');
@@ -121,15 +121,20 @@ COMMIT  TIME  the first fleet  Pat
 Author:  operator (through the API)
 Date:    TIME
 State:   applied TIME
+Ids:     app web: app_id N
 Request: ID
 
     app web: env_vars
 
-    ~ app web: env_vars (app_id N)
+    Request-Id: ID
+    Api-User: operator
 
-~ app web  (apps/web.yaml)
+~ app web  (desired-state/apps/web.yaml)
     env_vars:
 +     MODE: fast
+
+On devices:
+  web restarts on lab
 
 1 object changed.
 `);
@@ -142,11 +147,15 @@ Request: ID
     expect(withoutTimes(out)).toBe(`entry 3
 Author:  operator (through the API)
 Date:    TIME
+Ids:     app web: app_id N
 Request: ID
 
     app web: restart
 
-    ~ app web (app_id N)
+~ app web
+
+On devices:
+  web restarts on lab
 
 1 object changed.
 `);
@@ -158,7 +167,7 @@ Request: ID
     expect(JSON.parse(out)).toMatchObject({ kind, subject, pull_request, problems: [] });
     expect(JSON.parse(out).steps[0]).toMatchObject({
       operation: 'create',
-      file: 'apps/db.yaml',
+      file: 'desired-state/apps/db.yaml',
       before: null,
     });
   });
@@ -218,6 +227,37 @@ Request: ID
     expect([code, out]).toEqual([exit, '']);
     expect(err).toMatch(message);
     expect(err).not.toMatch(/secret|wrong|correct horse/);
+  });
+});
+
+describe('show', () => {
+  const suite = suiteManager({ files: { 'apps/web.yaml': WEB, 'device-groups/lab.yaml': 'apps: [web]\n' } });
+  const change = (message: string, files: Record<string, string | null>): Promise<string> =>
+    suite().repository.commit(inDesiredState(files), message);
+
+  it('says of a commit from git what it says from a manager, but for state, ids and request', async () => {
+    await change('web 1.27 (#7)\n\nSince 1.26 is old.\n\nCo-authored-by: Ana <ana@example.com>', {
+      'apps/web.yaml': 'container_image: nginx:1.27\nenv_vars: {MODE: fast}\n',
+      'apps/db.yaml': 'container_image: [\n',
+    });
+    await change('say why', {
+      'apps/web.yaml': '# fast, for the shop\ncontainer_image: nginx:1.27\nenv_vars: {MODE: fast}\n',
+      'notes.md': 'read me\n',
+    });
+    const moved = 'env_vars: {MODE: fast}\ncontainer_image: nginx:1.27\n';
+    await change('move', { 'apps/web.yaml': null, 'apps/shop/web.yaml': moved });
+    await change('drop the group', { 'device-groups/lab.yaml': null });
+    for (let back = 0; back < 5; back++) {
+      await suite().reconcile();
+      const revision = await suite().repository.git('rev-parse', `HEAD~${back}`);
+      const folder = join(suite().repository.folder, 'desired-state');
+      const git = await runCli(['show', revision, '--desired-state', folder]);
+      const manager = await ask(suite().service.address, 'show', revision);
+      // Where a file is not valid, the manager says that by the state.
+      const ofGit = git.out.replace(/ \(not valid\)|, 1 of them with a file that is not valid/g, '');
+      const common = manager.out.replace(/^(?:State|Ids|Request): .*\n/gm, '');
+      expect(ofGit.replaceAll(`${suite().repository.folder}/`, '')).toBe(common);
+    }
   });
 });
 

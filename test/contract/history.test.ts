@@ -124,6 +124,7 @@ describe('GET /api/v2/history', () => {
     const { body } = await suite().get('/api/v2/history/4');
     expect(body).toMatchObject({
       n: 4,
+      message: 'roll out the database (#12)\n',
       gone: false,
       steps_total: 1,
       steps: [
@@ -147,6 +148,7 @@ describe('GET /api/v2/history', () => {
       expect((await suite().get(`/api/v2/history/${name}`)).body).toEqual(body);
     expect((await suite().get('/api/v2/history/3')).body).toMatchObject({
       kind: 'restart',
+      message: null,
       steps: [],
       files: [],
     });

@@ -147,6 +147,7 @@ function entryAbsent(): HoldfastError {
 
 function detailRecord({
   entry,
+  message,
   isGone,
   steps,
   files,
@@ -155,6 +156,7 @@ function detailRecord({
 }: Detail): z.infer<typeof EntryDetail> {
   return {
     ...entryRecord(entry),
+    message,
     gone: isGone,
     steps,
     steps_total: stepsTotal,

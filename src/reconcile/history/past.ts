@@ -33,6 +33,8 @@ interface Difference {
 /** One entry, with the values that its commit changed. */
 export interface Detail extends Difference {
   entry: ListedEntry;
+  /** The whole message of the commit; null if git has lost it, and for what is no commit. */
+  message: string | null;
   /** Whether git has lost the commit, after a rewrite and a clean-up: then there are no values. */
   isGone: boolean;
 }
@@ -85,10 +87,11 @@ export function createPast(dependencies: PastDependencies): Past {
     if (entry === null) return null;
     const { revision, kind } = entry;
     if (revision === null || (kind !== 'commit' && kind !== 'refused'))
-      return { entry, isGone: false, ...NOTHING };
-    const files = await filesOf(revision, reader);
-    if (files === null) return { entry, isGone: true, ...NOTHING };
-    return { entry, isGone: false, ...(await differenceOf(files, dependencies)) };
+      return { entry, message: null, isGone: false, ...NOTHING };
+    const commit = await commitOf(revision, reader);
+    if (commit === null) return { entry, message: null, isGone: true, ...NOTHING };
+    const { message, files } = commit;
+    return { entry, message, isGone: false, ...(await differenceOf(files, dependencies)) };
   };
   return {
     list: async (query, before, limit) => {
@@ -120,12 +123,15 @@ async function knownRevision(name: string, store: HistoryStore): Promise<string 
   return /^[0-9a-f]{4,64}$/.test(name) ? store.revisionOf(name) : null;
 }
 
-/** Reads what a commit changed; null if git does not have the commit. */
-async function filesOf(revision: string, reader: Reader): Promise<readonly FileDelta[] | null> {
+/** Reads what a commit says and changed; null if git does not have the commit. */
+async function commitOf(
+  revision: string,
+  reader: Reader,
+): Promise<{ message: string | null; files: readonly FileDelta[] } | null> {
   if ((await reader.resolve(revision)) !== revision) return null;
   const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
   const [commit] = commits;
-  return commit?.revision === revision ? commit.files : [];
+  return commit?.revision === revision ? commit : { message: null, files: [] };
 }
 
 async function differenceOf(

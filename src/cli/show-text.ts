@@ -1,0 +1,92 @@
+import type { Effect } from '../plan/effect.ts';
+import { fileDiff } from '../plan/hunks.ts';
+import type { Step } from '../plan/step.ts';
+import { keyOf } from '../protocol/name.ts';
+import type { FileDiff, Hunk } from '../protocol/plan.ts';
+import { printable } from '../text/printable.ts';
+import { changeText, type EntryHead, headText, type ListedChange } from './history-text.ts';
+import { effectLines, type Paint, stepLines, totalsLines } from './report.ts';
+
+/** An entry of the history as people see it by itself, from git and from a manager alike. */
+export interface ShownEntry {
+  head: EntryHead;
+  steps: readonly Step[];
+  changes: readonly ShownChange[];
+  /** All files, with their texts. */
+  files: readonly FileDiff[];
+  effects: readonly Effect[];
+  /** The last line. */
+  summary: string;
+}
+
+/** What became of one object, and of its file. */
+export interface ShownChange extends ListedChange {
+  /** Such as `app/web`. */
+  key: string;
+  /** The path of its file, or the end of it; null if that is not known. */
+  path: string | null;
+  /** Likewise, if the file moved. */
+  movedFrom: string | null;
+}
+
+/**
+ * Returns the text of an entry: values before and after, and hunks of those files whose change these do not tell, such as one
+ * of comments.
+ */
+export function shownText(
+  { head, steps, changes, files, effects, summary }: ShownEntry,
+  paint: Paint,
+): string {
+  const keys = new Set(steps.map(({ kind, name }) => keyOf(kind, name)));
+  const told = changes.filter(({ key }) => keys.has(key));
+  const others = changes.filter(({ key }) => !keys.has(key));
+  const isTold = ({ path }: FileDiff): boolean =>
+    told.some((change) => isAt(path, change.path) || isAt(path, change.movedFrom));
+  const untold = withMoves(
+    files.filter((file) => !isTold(file)),
+    others,
+  );
+  const lines = [
+    ...totalsLines(steps, effects, paint),
+    ...steps.flatMap((step) => stepLines(step, paint)),
+    ...others.map((change) => changeText(change, paint)),
+    ...(others.length === 0 ? [] : ['']),
+    ...untold.flatMap((file) => [...fileLines(file, paint), '']),
+    ...effectLines('On devices:', effects, paint),
+    summary,
+  ];
+  return `${headText(head, paint)}\n${lines.join('\n')}\n`;
+}
+
+function isAt(path: string, end: string | null): boolean {
+  return end !== null && (path === end || path.endsWith(`/${end}`));
+}
+
+/** Makes one difference of the two that a moved file has. */
+function withMoves(files: readonly FileDiff[], changes: readonly ShownChange[]): FileDiff[] {
+  const moves = changes.flatMap(({ path, movedFrom }) => {
+    const from = files.find((file) => isAt(file.path, movedFrom));
+    const to = files.find((file) => isAt(file.path, path));
+    return from === undefined || to === undefined ? [] : [{ from, to }];
+  });
+  const rest = files.filter((file) => !moves.some(({ from, to }) => file === from || file === to));
+  return [
+    ...moves.map(({ from, to }) => fileDiff(`${from.path} -> ${to.path}`, from.before, to.after)),
+    ...rest,
+  ];
+}
+
+function fileLines({ path, hunks }: FileDiff, paint: Paint): string[] {
+  return [paint('bold', printable(path)), ...hunks.flatMap((hunk) => hunkLines(hunk, paint))];
+}
+
+function hunkLines(hunk: Hunk, paint: Paint): string[] {
+  const { old_start: old, old_lines: removed, new_start: start, new_lines: added, lines } = hunk;
+  return [
+    paint('dim', `@@ -${old},${removed} +${start},${added} @@`),
+    ...lines.map((line) => {
+      const text = printable(line);
+      return line.startsWith('+') ? paint('green', text) : line.startsWith('-') ? paint('red', text) : text;
+    }),
+  ];
+}

@@ -94,7 +94,7 @@ export const layers = {
       'source',
       'store',
     ],
-    promise: 'a pass, when passes run, the status; tells the history',
+    promise: 'a pass, when passes run, the status; indexes the history',
   },
   change: {
     may: [
@@ -330,7 +330,7 @@ export const rooms = {
     backoff: { may: ['status'], promise: 'when something that failed is tried again' },
     pass: { may: [], promise: 'one pass: reads, plans, applies' },
     events: { may: ['status', 'pass'], promise: 'the names and data of events' },
-    history: { may: ['pass'], promise: 'tells the history, and reads it' },
+    history: { may: ['pass'], promise: 'indexes the history, and reads it' },
     'origin-watch': { may: ['status', 'backoff'], promise: 'polls origin, and knows how that went' },
     'origin-passes': { may: ['pass', 'origin-watch'], promise: 'passes that fetch first' },
     schedule: { may: ['status', 'origin-watch'], promise: 'when the next pass runs' },

@@ -75,7 +75,7 @@ const MANAGER_FILE: readonly string[] = [
   '(or $XDG_CONFIG_HOME/holdfast.yaml), credentials or token_file, for the server that is named there.',
 ];
 const ASKING: readonly string[] = [
-  'Needs no server: with --desired-state, or if no manager is named, it reads git alone. A manager also tells operations, refusals',
+  'Needs no server: with --desired-state, or if no manager is named, it reads git alone. A manager also has operations, refusals',
   'and ids.',
   ...MANAGER_FILE,
 ];

@@ -67,7 +67,7 @@ const Page = z.object({
 });
 
 /** The reply of a manager: as it is, for programs, and as this program reads it. */
-export interface Told<T> {
+export interface Parsed<T> {
   json: Readonly<Record<string, unknown>>;
   read: T;
 }
@@ -83,7 +83,7 @@ export interface HistoryQuery {
 
 /** The newest entries that were asked for. */
 export interface ManagerHistory {
-  entries: Told<ManagerEntry>[];
+  entries: Parsed<ManagerEntry>[];
   hasMore: boolean;
   /** Whether the manager's history has all that git has. */
   isComplete: boolean;
@@ -94,12 +94,12 @@ export interface ManagerHistory {
 /** The most entries of a page. */
 const MAX_PAGE = 1000;
 
-/** Reads entries, newest first. Rejects as `unavailable` if the manager does not tell them. */
+/** Reads entries, newest first. Rejects as `unavailable` if the manager does not give them. */
 export async function readHistory(
   manager: ManagerAddress,
   { key, since, limit }: HistoryQuery,
 ): Promise<ManagerHistory> {
-  const entries: Told<ManagerEntry>[] = [];
+  const entries: Parsed<ManagerEntry>[] = [];
   const query = new URLSearchParams();
   if (key !== null) query.set('object', key);
   if (since !== null) query.set('since', new Date(since).toISOString());
@@ -117,9 +117,9 @@ export async function readHistory(
 
 /**
  * Reads one entry by its number, a commit, branch or tag. Rejects as `absent` if the manager does not know it, and as
- * `unavailable` if it does not tell.
+ * `unavailable` if it does not answer.
  */
-export function readEntry(manager: ManagerAddress, name: string): Promise<Told<ManagerDetail>> {
+export function readEntry(manager: ManagerAddress, name: string): Promise<Parsed<ManagerDetail>> {
   return readReply(manager, `history/${encodeURIComponent(name)}`, Detail, name);
 }
 
@@ -133,7 +133,7 @@ async function readReply<T>(
   path: string,
   schema: z.ZodType<T>,
   name = '',
-): Promise<Told<T>> {
+): Promise<Parsed<T>> {
   const reply = await getReply(manager, path);
   const { status, body } = reply;
   if (
@@ -154,26 +154,19 @@ async function readReply<T>(
 /** How many objects are shown with their ids. */
 const MAX_IDS = 8;
 
-/** Kinds whose subject says what it is. */
-const PLAIN_KINDS = ['commit', 'refused', 'restart', 'prune', 'prune-all'];
-
 /** Returns an entry in the form of a list. */
 export function listedEntry(entry: ManagerEntry): ListedEntry {
-  const { n, at, authors, revision, state } = entry;
+  const { n, at, authors, revision, state, subject } = entry;
   const isCommit = revision !== null && (entry.kind === 'commit' || entry.kind === 'refused');
   return {
     mark: isCommit ? revision : String(n),
     at,
     authors,
-    subject: subjectOf(entry),
+    subject,
     state: state === 'applied' ? null : state,
     changes: entry.changes.map(listedChange),
     changesTotal: entry.changes_total,
   };
-}
-
-function subjectOf({ kind, subject }: ManagerEntry): string {
-  return PLAIN_KINDS.includes(kind) ? subject : `${kind}: ${subject}`;
 }
 
 /** Returns a change in the form of a list. */
@@ -207,7 +200,7 @@ export function headOf(entry: ManagerDetail, timeText: (at: number) => string): 
       ...(ids.length > MAX_IDS ? [['', `and ${ids.length - MAX_IDS} more`] as const] : []),
       ...(request === null ? [] : [['Request', request] as const]),
     ],
-    message: message ?? subjectOf(entry),
+    message: message ?? entry.subject,
   };
 }
 

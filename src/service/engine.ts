@@ -15,8 +15,8 @@ import type { AppDefaults } from '../protocol/app.ts';
 import { type BranchPlans, createBranchPlans } from '../reconcile/branch-plan.ts';
 import type { ReconcileEvents } from '../reconcile/events.ts';
 import type { HistoryDependencies } from '../reconcile/history/dependencies.ts';
+import { createIndexer, type Indexer } from '../reconcile/history/indexer.ts';
 import { createPast, type Past } from '../reconcile/history/past.ts';
-import { createTeller, type Teller } from '../reconcile/history/teller.ts';
 import type { OnProgress } from '../reconcile/pass/dependencies.ts';
 import type { PassOutcome, PassReport } from '../reconcile/pass/pass.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
@@ -57,7 +57,7 @@ export interface Engine {
   events: Hub<ServiceEvents>;
   reconciler: Reconciler;
   recorder: Recorder;
-  teller: Teller;
+  indexer: Indexer;
   past: Past;
   writer: Writer;
   rollbacks: Rollbacks;
@@ -78,8 +78,8 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const { emit } = events;
   const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, emit });
   const info = openInfoCache(config, parts);
-  const { teller, past } = buildHistory(config, parts, () => reconciler.passes.memory());
-  addListeners(events, { info, recorder, teller }, parts);
+  const { indexer, past } = buildHistory(config, parts, () => reconciler.passes.memory());
+  addListeners(events, { info, recorder, indexer }, parts);
   const reconciler = createReconciler({
     ...parts,
     strict: config.STRICT,
@@ -106,13 +106,13 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const writer = createWriter(writing);
   const rollbacks = createRollbacks(writer, writing);
   const branchPlans = createBranchPlans({ source, reconciler, defaults });
-  return { events, reconciler, recorder, teller, past, writer, rollbacks, branchPlans, info, waitLimit };
+  return { events, reconciler, recorder, indexer, past, writer, rollbacks, branchPlans, info, waitLimit };
 }
 
 /** Who listens to what. Listeners are called in this order. */
 function addListeners(
   { on }: Hub<ServiceEvents>,
-  { info, recorder, teller }: Pick<Engine, 'info' | 'recorder' | 'teller'>,
+  { info, recorder, indexer }: Pick<Engine, 'info' | 'recorder' | 'indexer'>,
   { metrics, logger, clock: { now } }: EngineParts,
 ): void {
   const logPass = createPassLog(logger, now);
@@ -127,7 +127,7 @@ function addListeners(
 
   on('passed', ({ outcome, status }) => logPass(outcome, status));
   on('passed', ({ outcome, status }) => metrics.countPass(outcome, status));
-  on('passed', ({ outcome }) => tell(teller, outcome));
+  on('passed', ({ outcome }) => indexAfter(indexer, outcome));
   on('passed', () => recorder.scheduleWrite());
 
   on('recordStatus', ({ status, error }) => logRecord(status, error));
@@ -144,11 +144,11 @@ function buildHistory(
   { GIT_REMOTE }: Config,
   { source: { reader, record }, store, defaults, logger }: EngineParts,
   memory: HistoryDependencies['memory'],
-): Pick<Engine, 'teller' | 'past'> {
+): Pick<Engine, 'indexer' | 'past'> {
   const onFailure = createHistoryLog(logger);
   const forge = webAddressOf(GIT_REMOTE);
-  const teller = createTeller({ reader, store, defaults, forge, memory, onFailure });
-  return { teller, past: createPast({ reader, store, teller, defaults, folder: record.folder }) };
+  const indexer = createIndexer({ reader, store, defaults, forge, memory, onFailure });
+  return { indexer, past: createPast({ reader, store, indexer, defaults, folder: record.folder }) };
 }
 
 function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): InfoCache {
@@ -161,9 +161,9 @@ function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): I
   });
 }
 
-/** Has the history told, without waiting for it. */
-function tell(teller: Teller, outcome: PassOutcome): void {
-  if (outcome.ok) void teller.catchUp();
+/** Has the history indexed, without waiting for it. */
+function indexAfter(indexer: Indexer, outcome: PassOutcome): void {
+  if (outcome.ok) void indexer.catchUp();
   else if (outcome.error.kind === 'refused' && outcome.head?.revision != null)
-    void teller.refused(outcome.head.revision);
+    void indexer.addRefusal(outcome.head.revision);
 }

@@ -140,7 +140,7 @@ async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>)
   await pass;
 }
 
-interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'recorder' | 'teller'> {
+interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'recorder' | 'indexer'> {
   server: FastifyInstance;
   source: Source;
   lease: PollLease | null;
@@ -163,7 +163,7 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   source.origin?.interrupt();
   await closed;
   cancelAbandon();
-  await running.teller.close();
+  await running.indexer.close();
   await running.events.idle();
   await closeRecord(running, expired);
   cancelAbandonRecord();

@@ -5,7 +5,7 @@ import type { ChangeType } from '../plan/step.ts';
 import { inRows, joined, type Lists } from './ledger.ts';
 import { OPERATIONS } from './operation.ts';
 
-/** What an entry of the history tells of. */
+/** What an entry of the history is about. */
 export const ENTRY_KINDS = ['commit', ...OPERATIONS, 'refused', 'rewrite', 'switch'] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
@@ -54,9 +54,9 @@ export interface ListedEntry extends Entry {
   effectsTotal: number;
 }
 
-/** How far the history is told. */
+/** How far the history is indexed. */
 export interface HistoryState {
-  /** The newest act of the ledger that entries tell of. */
+  /** The newest act of the ledger that entries have. */
   act: number;
   /** The revision that this act applied, and the branch; null if there is none yet. */
   revision: string | null;
@@ -68,12 +68,12 @@ export interface HistoryState {
   fill: { from: string; skipsFirst: boolean } | null;
   /** Whether the clone is shallow, so that the rest of the older history is not known. */
   isCut: boolean;
-  /** The time of the oldest commit that was told of; null if there is none. */
+  /** The time of the oldest commit that was indexed; null if there is none. */
   until: number | null;
 }
 
-/** Entries to add, and how far the history is told with them. */
-export interface Telling {
+/** Entries to add, and how far the history is indexed with them. */
+export interface EntryBatch {
   /** The state that the caller has read. */
   expected: HistoryState | null;
   next: HistoryState;

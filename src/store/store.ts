@@ -6,7 +6,7 @@ import type { App } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Kind, ObjectKey } from '../protocol/name.ts';
 import type { Report } from '../protocol/report.ts';
-import type { EntryPage, EntryQuery, HistoryState, ListedEntry, Telling } from './entry.ts';
+import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from './entry.ts';
 import type { Act } from './ledger.ts';
 import type { NewOperation, OperationEntry } from './operation.ts';
 import type { ReportPage, ReportQuery } from './report.ts';
@@ -201,16 +201,16 @@ export interface OperationStore {
 }
 
 /**
- * The ledger, which `apply` and the operations write as a part of their own writes, and the entries of the history, which are told
+ * The ledger, which `apply` and the operations write as a part of their own writes, and the entries of the history, which are made
  * from it and from git.
  */
 export interface HistoryStore {
   /** Resolves to the first act after this number; null if there is none. */
   nextAct(after: number): Promise<Act | null>;
-  /** How far the history is told; null if that has not begun. */
+  /** How far the history is indexed; null if that has not begun. */
   historyState(): Promise<HistoryState | null>;
   /** Adds entries, and moves the state on. Resolves to false, and changes nothing, if the state is not the expected one. */
-  tell(telling: Telling): Promise<boolean>;
+  addEntries(batch: EntryBatch): Promise<boolean>;
   /** Resolves to the entries with an `n` below `before` (null: all) that match, newest first, at most `limit`. */
   entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage>;
   /** Resolves to an entry with all of its changes; null if there is none of this number. */

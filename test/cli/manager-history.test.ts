@@ -16,7 +16,7 @@ function ask(HOLDFAST: string, ...args: string[]): Promise<CommandResult> {
   return runCli(args, { env: { HOLDFAST, CREDENTIALS } });
 }
 
-/** Waits until the older history is told. */
+/** Waits until the older history is indexed. */
 async function complete(manager: TestManager): Promise<void> {
   while (!(await manager.get('/api/v2/history')).body.complete);
 }
@@ -75,7 +75,7 @@ describe('with a manager to ask', () => {
     + app db
     + app web
     + device group lab
-7             TIME  rewrite: from A to B  Pat
+7             TIME  branch main: rewrite from A to B  Pat
 COMMIT  TIME  Revert "lose everything"  Pat
     + app db
     + app web
@@ -101,7 +101,10 @@ COMMIT  TIME  the first fleet  Pat
 
   it('history asks for one object, no more than --limit, and what is younger than --since', async () => {
     const { out, err } = await ask(address(), 'history', 'device_group/lab', '--limit', '2');
-    expect(out.match(/ {2}(?:bring|rewrite|Revert|app web|the first)/g)).toEqual(['  bring', '  Revert']);
+    expect(out.match(/ {2}(?:bring|branch main: rewrite|Revert|app web|the first)/g)).toEqual([
+      '  bring',
+      '  Revert',
+    ]);
     expect(err).toContain('There are older ones: --limit 4');
     const young = await ask(address(), 'history', '--since', '2100-01-01');
     expect([young.code, young.out, young.err]).toEqual([0, '', 'Nothing changed that.\n']);

@@ -22,7 +22,7 @@ async function list(manager: TestManager, query = ''): Promise<Listed[]> {
 const subjects = async (manager: TestManager, query = ''): Promise<string[]> =>
   (await list(manager, query)).map(({ subject }) => subject);
 
-/** Waits until the older history is told. */
+/** Waits until the older history is indexed. */
 async function complete(manager: TestManager): Promise<void> {
   while (!(await manager.get('/api/v2/history')).body.complete);
 }
@@ -224,7 +224,7 @@ describe('GET /api/v2/history', () => {
 });
 
 describe('the history of a manager', () => {
-  it('is the same after a restart, and is told again after the store was lost', async () => {
+  it('is the same after a restart, and is indexed again after the store was lost', async () => {
     const manager = await startManager({ files: { 'apps/web.yaml': WEB } });
     await manager.put('/api/v2/apps/web/update', { container_image: 'nginx:1.27' });
     await complete(manager);

@@ -5,19 +5,21 @@ import { type Entry, type HistoryState, keys } from '../../store/entry.ts';
 import type { Act } from '../../store/ledger.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import {
+  type ActChange,
+  actChanges,
   entryChange,
   entryOfCommit,
   ledgerChange,
   type NewEntry,
   type ReadCommit,
   readCommit,
-  type Told,
-  toldObjects,
 } from './entries.ts';
-import { isTold, readRange, withKeys } from './range.ts';
+import { isIndexed, readRange, withKeys } from './range.ts';
 
-/** An applied revision, as an act of the ledger tells of it. */
+/** An applied revision, as an act of the ledger has it. */
 export type Applied = NonNullable<Act['applied']>;
+
+type MoveKind = Extract<Entry['kind'], 'rewrite' | 'switch'>;
 
 /** The entries of an applied revision, and where the older history goes on if it is the first one. */
 export interface ApplyEntries {
@@ -27,7 +29,7 @@ export interface ApplyEntries {
 
 /**
  * Resolves to the entries of an applied revision, oldest first: of each commit that came with it and of each that had waited
- * for it; and of the rewrite or switch by which the branch came there, which has the ids that no commit tells.
+ * for it; and of the rewrite or switch by which the branch came there, which has the ids that no commit gave.
  */
 export async function entriesOfApply(
   act: Act,
@@ -36,16 +38,16 @@ export async function entriesOfApply(
   dependencies: HistoryDependencies,
 ): Promise<ApplyEntries> {
   const base = state.revision ?? applied.before;
-  const told = toldObjects(act.changes);
-  if (base === null) return firstEntries(act, applied, told, dependencies);
+  const unlisted = actChanges(act.changes);
+  if (base === null) return firstEntries(act, applied, unlisted, dependencies);
   const { commits, isBack } = await newCommits(base, applied.revision, dependencies);
-  const fromCommits = commitEntries(act, applied, commits, told, dependencies);
-  const waited = await waitedEntries(act, applied, told, dependencies);
-  const leftover = [...told].filter(([, { change }]) => change.change !== 'file');
+  const fromCommits = commitEntries(act, applied, commits, unlisted, dependencies);
+  const waited = await waitedEntries(act, applied, unlisted, dependencies);
+  const leftover = [...unlisted].filter(([, { change }]) => change.change !== 'file');
   const needsOwn = isBack || (leftover.length > 0 && fromCommits.length === 0);
   const kind = isBack && !isOtherBranch(applied, state) ? 'rewrite' : 'switch';
-  const subject = sentence(base, applied.revision);
-  const own = needsOwn ? [await moveEntry(kind, subject, act, applied, told, dependencies)] : [];
+  const subject = moveSubject(kind, applied, state, base);
+  const own = needsOwn ? [await moveEntry(kind, subject, act, applied, unlisted, dependencies)] : [];
   if (!needsOwn) fromCommits.at(-1)?.changes.push(...leftover.map(([key, each]) => ledgerChange(key, each)));
   const entries = [...own, ...waited, ...fromCommits];
   const newest = entries.at(-1);
@@ -70,22 +72,36 @@ async function newCommits(
   const range = await readRange(dependencies.reader, base, revision);
   const commits: ReadCommit[] = [];
   for (const commit of range.commits) {
-    if (!(await isTold(dependencies.store, commit))) commits.push(await readCommit(commit, dependencies));
+    if (!(await isIndexed(dependencies.store, commit))) commits.push(await readCommit(commit, dependencies));
   }
   const isKnown = range.commits.length > 0 && commits.length === 0;
   return { commits, isBack: range.isRewritten || isKnown };
 }
 
-function sentence(base: string, revision: string): string {
-  const [from, to] = [base, revision].map((id) => id.slice(0, 10));
-  return from === to ? `${to}: files are read anew` : `from ${from} to ${to}`;
+/** Returns the subject of an entry for how the branch came from `base` to where it is. */
+function moveSubject(kind: MoveKind, applied: Applied, state: HistoryState, base: string): string {
+  const [from, to] = [shortId(base), shortId(applied.revision)];
+  const branch = nameOf(applied.branch);
+  if (kind === 'rewrite') return `${branch ?? 'HEAD'}: rewrite from ${from} to ${to}`;
+  if (isOtherBranch(applied, state))
+    return `switch from ${nameOf(state.branch)} (${from}) to ${branch} (${to})`;
+  // The commits are the same, but they mean something else now: this manager reads files in another way.
+  return `apply ${to} with other settings or another release`;
+}
+
+function nameOf(branch: string | null): string | null {
+  return branch === null ? null : `branch ${branch.replace('refs/heads/', '')}`;
+}
+
+function shortId(revision: string): string {
+  return revision.slice(0, 10);
 }
 
 /** The first revision of a store: its one commit, if that made everything that was applied; else it is a switch to it. */
 async function firstEntries(
   act: Act,
   applied: Applied,
-  told: Map<string, Told>,
+  unlisted: Map<string, ActChange>,
   dependencies: HistoryDependencies,
 ): Promise<ApplyEntries> {
   const { reader } = dependencies;
@@ -95,30 +111,30 @@ async function firstEntries(
   if (commit === undefined) return { entries: [], fill: { from: revision, skipsFirst: false } };
   const read = await readCommit(commit, dependencies);
   const made = new Set(read.changes.map(({ kind, name }) => keyOf(kind, name)));
-  if ([...told.keys()].every((key) => made.has(key))) {
-    const entries = commitEntries(act, applied, [read], told, dependencies);
+  if ([...unlisted.keys()].every((key) => made.has(key))) {
+    const entries = commitEntries(act, applied, [read], unlisted, dependencies);
     for (const entry of entries) entry.effects = act.effects;
     return { entries, fill: { from: commit.revision, skipsFirst: true } };
   }
-  const subject = `begin at ${revision.slice(0, 10)}`;
-  const entry = await moveEntry('switch', subject, act, applied, told, dependencies);
+  const subject = `start at ${shortId(revision)}`;
+  const entry = await moveEntry('switch', subject, act, applied, unlisted, dependencies);
   return { entries: [{ ...entry, effects: act.effects }], fill: { from: revision, skipsFirst: false } };
 }
 
-/** Returns the entries of commits; takes what they tell out of `told`. The last commit that touched an object has its ids. */
+/** Returns the entries of commits; takes what they list out of `unlisted`. The last commit that touched an object has its ids. */
 function commitEntries(
   act: Act,
   { revision }: Applied,
   commits: readonly ReadCommit[],
-  told: Map<string, Told>,
+  unlisted: Map<string, ActChange>,
   { forge, memory }: HistoryDependencies,
 ): NewEntry[] {
-  const held = heldBack(commits, told, memory()?.origins ?? new Map());
+  const held = heldBack(commits, unlisted, memory()?.origins ?? new Map());
   const entries = [...commits].reverse().map((read): NewEntry => {
     const changes = read.changes.map((change) => {
       const key = keyOf(change.kind, change.name);
-      const ids = told.get(key)?.ids ?? {};
-      told.delete(key);
+      const ids = unlisted.get(key)?.ids ?? {};
+      unlisted.delete(key);
       return entryChange(change, ids);
     });
     const isWaiting = changes.some(({ object }) => held.has(object));
@@ -136,7 +152,7 @@ function commitEntries(
 /** Returns the keys of objects that a problem kept from what the commits made of them. */
 function heldBack(
   commits: readonly ReadCommit[],
-  told: ReadonlyMap<string, Told>,
+  unlisted: ReadonlyMap<string, ActChange>,
   origins: ReadonlyMap<string, { blob: string }>,
 ): Set<string> {
   const first = new Map<string, string | null>();
@@ -147,19 +163,19 @@ function heldBack(
     last.set(key, after?.blob ?? null);
   }
   const isHeld = ([key, blob]: [string, string | null]): boolean =>
-    !told.has(key) && first.get(key) !== blob && (origins.get(key)?.blob ?? null) !== blob;
+    !unlisted.has(key) && first.get(key) !== blob && (origins.get(key)?.blob ?? null) !== blob;
   return new Set([...last].filter(isHeld).map(([key]) => key));
 }
 
-/** Tells of commits that had waited, and are applied now; takes their objects out of `told`. */
+/** Returns entries of commits that had waited, and are applied now; takes their objects out of `unlisted`. */
 async function waitedEntries(
   act: Act,
   { revision }: Applied,
-  told: Map<string, Told>,
+  unlisted: Map<string, ActChange>,
   { store }: HistoryDependencies,
 ): Promise<NewEntry[]> {
   const waited = new Map<number, NewEntry>();
-  const candidates = [...told].filter(([, { change }]) => change.change !== 'file');
+  const candidates = [...unlisted].filter(([, { change }]) => change.change !== 'file');
   if (candidates.length === 0 || !(await hasWaiting(store))) return [];
   const pace = new Pace();
   for (const [key, each] of candidates) {
@@ -167,7 +183,7 @@ async function waitedEntries(
     const { entries } = await store.entries(withKeys([keys.object(key)], ['commit']), null, 1);
     const [entry] = entries;
     if (entry?.state !== 'waiting') continue;
-    told.delete(key);
+    unlisted.delete(key);
     const { n, changesTotal: _, effectsTotal: __, ...rest } = entry;
     const again: NewEntry = waited.get(n) ?? {
       ...rest,
@@ -188,22 +204,22 @@ async function hasWaiting(store: HistoryDependencies['store']): Promise<boolean>
   return total > 0;
 }
 
-/** Tells that the branch is at another commit; empties `told`. */
+/** Returns the entry of a branch that is at another commit; empties `unlisted`. */
 async function moveEntry(
-  kind: Extract<Entry['kind'], 'rewrite' | 'switch'>,
+  kind: MoveKind,
   subject: string,
   act: Act,
   { revision }: Applied,
-  told: Map<string, Told>,
+  unlisted: Map<string, ActChange>,
   { reader, forge }: HistoryDependencies,
 ): Promise<NewEntry> {
   const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
   const [commit] = commits;
   const about = commit === undefined ? null : commitEntry(commit, forge);
-  const changes = [...told]
+  const changes = [...unlisted]
     .filter(([, { change }]) => change.change !== 'file')
     .map(([key, each]) => ledgerChange(key, each));
-  told.clear();
+  unlisted.clear();
   return {
     kind,
     at: act.at,

@@ -3,7 +3,7 @@ import type { Reader } from '../../source/source.ts';
 import type { HistoryStore, StoreProgress } from '../../store/store.ts';
 import type { Memory } from '../pass/memory.ts';
 
-/** What the history is told with. */
+/** What the history is indexed with. */
 export interface HistoryDependencies {
   reader: Reader;
   store: HistoryStore & StoreProgress;

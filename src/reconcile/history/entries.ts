@@ -51,23 +51,23 @@ export function entryChange(change: ObjectChange, ids: EntryChange['ids']): Entr
   };
 }
 
-/** What the ledger tells of one object: the change, and the ids that it gave. */
-export interface Told {
+/** What an act changed in one object, and the ids that it gave. */
+export interface ActChange {
   change: LedgerChange;
   ids: Record<string, number>;
 }
 
-/** Returns what an act tells of each object, by key. */
-export function toldObjects(changes: readonly LedgerChange[]): Map<string, Told> {
-  const told = new Map<string, Told>();
+/** Returns what an act changed, by the key of the object. */
+export function actChanges(changes: readonly LedgerChange[]): Map<string, ActChange> {
+  const objects = new Map<string, ActChange>();
   for (const change of changes) {
     const { kind, name, id } = change;
     const key = keyOf(kindOfCounter(kind), name);
-    const known = told.get(key) ?? { change, ids: {} };
+    const known = objects.get(key) ?? { change, ids: {} };
     if (id !== null && change.change !== 'file') known.ids[ID_NAMES[kind]] = id;
-    told.set(key, known);
+    objects.set(key, known);
   }
-  return told;
+  return objects;
 }
 
 const ID_NAMES: Readonly<Record<LedgerChange['kind'], string>> = {
@@ -76,8 +76,8 @@ const ID_NAMES: Readonly<Record<LedgerChange['kind'], string>> = {
   prune: 'prune_id',
 };
 
-/** Returns the change of an object that only the ledger tells of. */
-export function ledgerChange(key: string, { change, ids }: Told): EntryChange {
+/** Returns the change of an object that only the ledger has. */
+export function ledgerChange(key: string, { change, ids }: ActChange): EntryChange {
   const { before, after, fields } = change;
   return {
     object: key,
@@ -109,7 +109,7 @@ export function operationEntry(
     subject: SENTENCES[action](name ?? ''),
     pullRequest: null,
     requestId,
-    changes: [...toldObjects(act.changes)].map(([key, told]) => ledgerChange(key, told)),
+    changes: [...actChanges(act.changes)].map(([key, change]) => ledgerChange(key, change)),
     effects: isRestart ? [{ app: name, action: 'restart', groups }] : [],
   };
 }

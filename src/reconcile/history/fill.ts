@@ -2,22 +2,22 @@ import type { FolderLog } from '../../source/source.ts';
 import type { Entry, HistoryState } from '../../store/entry.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import { entryOfCommit, readCommit } from './entries.ts';
-import { isTold } from './range.ts';
+import { isIndexed } from './range.ts';
 
-/** Commits that are told at once. */
+/** Commits that are indexed at once. */
 const PAGE = 100;
 
 /**
- * Tells some of the commits from before the store, newest first, and stores where to go on. Resolves to whether there can be
+ * Indexes some of the commits from before the store, newest first, and stores where to go on. Resolves to whether there can be
  * more.
  */
-export async function tellPage(state: HistoryState, dependencies: HistoryDependencies): Promise<boolean> {
+export async function indexOlder(state: HistoryState, dependencies: HistoryDependencies): Promise<boolean> {
   const { store, forge } = dependencies;
   if (state.fill === null) return false;
   const page = await readPage(state.fill, dependencies);
   const entries: Entry[] = [];
   for (const commit of page?.commits ?? []) {
-    if (await isTold(store, commit)) continue;
+    if (await isIndexed(store, commit)) continue;
     const entry = entryOfCommit(await readCommit(commit, dependencies), forge);
     entries.push({ n: state.oldest - 1 - entries.length, ...entry });
   }
@@ -29,7 +29,7 @@ export async function tellPage(state: HistoryState, dependencies: HistoryDepende
     isCut: page?.isCut ?? true,
     until: entries.at(-1)?.at ?? state.until,
   };
-  await store.tell({ expected: state, next, entries, supersedes: false });
+  await store.addEntries({ expected: state, next, entries, supersedes: false });
   return true;
 }
 

@@ -19,8 +19,8 @@ import {
   type ListedEntry,
 } from '../../store/entry.ts';
 import type { HistoryStore } from '../../store/store.ts';
+import type { Indexer } from './indexer.ts';
 import { withKeys } from './range.ts';
-import type { Teller } from './teller.ts';
 
 /** Values before and after, read from git; the first ones if there are very many. */
 interface Difference {
@@ -50,7 +50,7 @@ interface Blame {
 export interface PastDependencies {
   reader: Reader;
   store: HistoryStore;
-  teller: Pick<Teller, 'catchUp'>;
+  indexer: Pick<Indexer, 'catchUp'>;
   defaults: AppDefaults;
   /** Path of the desired-state folder inside the repository. */
   folder: string;
@@ -58,7 +58,7 @@ export interface PastDependencies {
 
 /** Reads the history: entries from the store, values from git. */
 export interface Past {
-  /** See `HistoryStore.entries`; what was applied before the call is told first. */
+  /** See `HistoryStore.entries`; what was applied before the call is indexed first. */
   list(
     query: EntryQuery,
     before: number | null,
@@ -82,7 +82,7 @@ const MOST_SHOWN = 500;
 const NOTHING: Difference = { steps: [], stepsTotal: 0, files: [], filesTotal: 0 };
 
 export function createPast(dependencies: PastDependencies): Past {
-  const { reader, store, teller } = dependencies;
+  const { reader, store, indexer } = dependencies;
   const detail = async (entry: ListedEntry | null): Promise<Detail | null> => {
     if (entry === null) return null;
     const { revision, kind } = entry;
@@ -95,16 +95,16 @@ export function createPast(dependencies: PastDependencies): Past {
   };
   return {
     list: async (query, before, limit) => {
-      await teller.catchUp();
+      await indexer.catchUp();
       return { ...(await store.entries(query, before, limit)), state: await store.historyState() };
     },
     revision: async (name) => (await reader.resolve(name)) ?? knownRevision(name, store),
     byNumber: async (n) => {
-      await teller.catchUp();
+      await indexer.catchUp();
       return detail(await store.entry(n));
     },
     byRevision: async (revision) => {
-      await teller.catchUp();
+      await indexer.catchUp();
       const list = [keys.revision(revision)];
       const ofCommit = await store.entries(withKeys(list, ['commit']), null, 1);
       const [found] =

@@ -5,7 +5,7 @@ import type { HistoryStore } from '../../store/store.ts';
 
 /** Commits that are read at once. */
 const PAGE = 200;
-/** The most commits that are told of a branch that has no commit in common with the one before. */
+/** The most commits that are indexed of a branch that has no commit in common with the one before. */
 const MOST_UNRELATED = 1000;
 
 /** How a branch got from one revision to another. */
@@ -37,7 +37,7 @@ async function commitsSince(reader: Reader, until: string | null, to: string): P
 }
 
 /** Resolves to whether the history has an entry of this commit. */
-export async function isTold(store: HistoryStore, { revision }: FolderCommit): Promise<boolean> {
+export async function isIndexed(store: HistoryStore, { revision }: FolderCommit): Promise<boolean> {
   const { total } = await store.entries(withKeys([keys.revision(revision)], ['commit']), null, 1);
   return total > 0;
 }

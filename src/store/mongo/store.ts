@@ -3,7 +3,7 @@ import type { AppDefaults } from '../../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
 import { closedError } from '../closed.ts';
-import type { EntryPage, EntryQuery, HistoryState, ListedEntry, Telling } from '../entry.ts';
+import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
 import type { Act } from '../ledger.ts';
 import { oidGenerator } from '../object-id.ts';
 import type { NewOperation, OperationEntry } from '../operation.ts';
@@ -27,10 +27,10 @@ import type {
 } from '../store.ts';
 import { Committer, type Draft, requireVersion } from './committer.ts';
 import type { Documents, FleetRoot, ObjectDocument, ReportsRoot } from './documents.ts';
+import { draftEntries } from './entry-writes.ts';
 import { FleetReads } from './fleet-reads.ts';
 import { HistoryReads } from './history-reads.ts';
 import { Reports } from './reports.ts';
-import { draftTelling } from './telling.ts';
 import { WorkingSet } from './working-set.ts';
 
 /** What the store depends on. */
@@ -172,8 +172,8 @@ export class DocumentStore implements Store {
     return this.#call(() => this.#history.state());
   }
 
-  tell(telling: Telling): Promise<boolean> {
-    return this.#call(() => this.#fleet.write((root) => draftTelling(this.#documents, root, telling)));
+  addEntries(batch: EntryBatch): Promise<boolean> {
+    return this.#call(() => this.#fleet.write((root) => draftEntries(this.#documents, root, batch)));
   }
 
   entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage> {

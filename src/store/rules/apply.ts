@@ -25,7 +25,7 @@ interface Pass {
   counters: { kind: CounterKind; name: string; counter: StoredCounter }[];
   /** The last `_id` that was made; null if no object was created. */
   lastOid: string | null;
-  /** What the ledger tells of this pass. */
+  /** What the ledger has of this pass. */
   ledger: LedgerChange[];
 }
 

@@ -1,5 +1,6 @@
 import { Pace } from '../../async/pace.ts';
 import {
+  type EntryBatch,
   type EntryPage,
   type EntryQuery,
   entryKeys,
@@ -11,7 +12,6 @@ import {
   keys,
   type ListedEntry,
   superseded,
-  type Telling,
 } from '../entry.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
@@ -126,8 +126,8 @@ export class History extends HistoryReads {
     this.#setKey = prepare(db, 'UPDATE entry_keys SET key = ? WHERE key = ? AND n = ?');
   }
 
-  /** See `HistoryStore.tell`. Yields to other work: a commit of 10,000 files has 30,000 keys. */
-  async tell({ expected, next, entries, supersedes }: Telling): Promise<boolean> {
+  /** See `HistoryStore.addEntries`. Yields to other work: a commit of 10,000 files has 30,000 keys. */
+  async addEntries({ expected, next, entries, supersedes }: EntryBatch): Promise<boolean> {
     if (!isSameState(this.state(), expected)) return false;
     if (supersedes) this.#supersede();
     const pace = new Pace();

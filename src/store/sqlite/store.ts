@@ -5,7 +5,7 @@ import type { CounterRow, SeedBatch } from '../../ids/id-store.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
 import { closedError } from '../closed.ts';
-import type { EntryPage, EntryQuery, HistoryState, ListedEntry, Telling } from '../entry.ts';
+import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
 import type { Act } from '../ledger.ts';
 import type { NewOperation, OperationEntry } from '../operation.ts';
 import type { ReportPage, ReportQuery } from '../report.ts';
@@ -194,9 +194,9 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#reads.history.state());
   }
 
-  /** NORMAL: what a loss of power undoes is told again from the ledger. */
-  tell(telling: Telling): Promise<boolean> {
-    return this.#writeAsync(() => this.#writes.history.tell(telling), 'NORMAL');
+  /** NORMAL: what a loss of power undoes is indexed again from the ledger. */
+  addEntries(batch: EntryBatch): Promise<boolean> {
+    return this.#writeAsync(() => this.#writes.history.addEntries(batch), 'NORMAL');
   }
 
   entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage> {

@@ -53,10 +53,10 @@ function change(object: string, ...fields: string[]): Entry['changes'][number] {
   return { object, change: 'update', fields, ids: { app_id: 1 }, path: null, moved_from: null };
 }
 
-async function tell(store: Store, entries: Entry[], supersedes = false): Promise<boolean> {
+async function add(store: Store, entries: Entry[], supersedes = false): Promise<boolean> {
   const expected = await store.historyState();
   const newest = Math.max(expected?.newest ?? 0, ...entries.map(({ n }) => n));
-  return store.tell({ expected, next: { ...(expected ?? STATE), newest }, entries, supersedes });
+  return store.addEntries({ expected, next: { ...(expected ?? STATE), newest }, entries, supersedes });
 }
 
 async function acts(store: Store): Promise<Act[]> {
@@ -175,10 +175,10 @@ export function historyContract(open: OpenStore): void {
     });
   });
 
-  describe('tell', () => {
+  describe('addEntries', () => {
     it('adds entries and moves the state on, which a reopened store has, too', async () => {
       expect(await test.store.historyState()).toBeNull();
-      expect(await tell(test.store, [entry(1)])).toBe(true);
+      expect(await add(test.store, [entry(1)])).toBe(true);
       const store = await test.reopen();
       expect(await store.historyState()).toEqual({ ...STATE, newest: 1 });
       const { n, ...rest } = entry(1);
@@ -187,32 +187,32 @@ export function historyContract(open: OpenStore): void {
     });
 
     it('changes nothing if the state is not the expected one', async () => {
-      await tell(test.store, [entry(1)]);
+      await add(test.store, [entry(1)]);
       const next = { ...STATE, newest: 2 };
-      const telling = { expected: null, next, entries: [entry(2)], supersedes: false };
-      expect(await test.store.tell(telling)).toBe(false);
+      const batch = { expected: null, next, entries: [entry(2)], supersedes: false };
+      expect(await test.store.addEntries(batch)).toBe(false);
       expect(await test.store.historyState()).toEqual({ ...STATE, newest: 1 });
       expect(await test.store.entry(2)).toBeNull();
     });
 
-    it('tells once what many tell at the same time', async () => {
+    it('adds once what many add at the same time', async () => {
       const expected = await test.store.historyState();
-      const telling = { expected, next: { ...STATE, newest: 1 }, entries: [entry(1)], supersedes: false };
-      const told = await Promise.all(Array.from({ length: 5 }, () => test.store.tell(telling)));
-      expect(told.filter(Boolean)).toHaveLength(1);
+      const batch = { expected, next: { ...STATE, newest: 1 }, entries: [entry(1)], supersedes: false };
+      const added = await Promise.all(Array.from({ length: 5 }, () => test.store.addEntries(batch)));
+      expect(added.filter(Boolean)).toHaveLength(1);
       expect((await test.store.entries(ALL, null, 10)).total).toBe(1);
     });
 
     it('turns refused entries into superseded ones where they are', async () => {
-      await tell(test.store, [entry(1, { kind: 'refused', state: 'refused' }), entry(2)]);
-      await tell(test.store, [entry(3)], true);
+      await add(test.store, [entry(1, { kind: 'refused', state: 'refused' }), entry(2)]);
+      await add(test.store, [entry(3)], true);
       expect(await test.store.entry(1)).toMatchObject({ kind: 'refused', state: 'superseded' });
       expect(await test.store.entry(2)).toMatchObject({ state: 'applied' });
     });
 
     it('keeps all changes of a long entry, of which a list shows the first', async () => {
       const changes = Array.from({ length: 2500 }, (_, index) => change(`app/app-${index}`, 'running'));
-      await tell(test.store, [entry(1, { changes })]);
+      await add(test.store, [entry(1, { changes })]);
       expect((await test.store.entry(1))?.changes).toEqual(changes);
       const { entries } = await test.store.entries(ALL, null, 10);
       expect(entries).toMatchObject([{ changes: changes.slice(0, 20), changesTotal: 2500 }]);
@@ -222,7 +222,7 @@ export function historyContract(open: OpenStore): void {
 
   describe('entries', () => {
     it('come newest first, in pages, with the number of all that match', async () => {
-      await tell(test.store, [entry(1), entry(2), entry(3), entry(0), entry(-1)]);
+      await add(test.store, [entry(1), entry(2), entry(3), entry(0), entry(-1)]);
       const first = await test.store.entries(ALL, null, 2);
       expect({ total: first.total, ns: first.entries.map(({ n }) => n) }).toEqual({ total: 5, ns: [3, 2] });
       const second = await test.store.entries(ALL, 2, 3);
@@ -252,7 +252,7 @@ export function historyContract(open: OpenStore): void {
       { name: 'a text as it is, not as a pattern', query: { text: '%' }, found: [] },
     ])('are found by $name', async ({ query, found }) => {
       const ben = { name: 'ben', email: null, via: 'api' } as const;
-      await tell(test.store, [
+      await add(test.store, [
         entry(1, { changes: [change('app/web', 'container_image')] }),
         entry(2, {
           subject: 'Roll out',
@@ -271,7 +271,7 @@ export function historyContract(open: OpenStore): void {
     });
 
     it('lead from the first digits of a revision to all of them, if these are enough', async () => {
-      await tell(test.store, [entry(1, { revision: 'ab12' }), entry(2, { revision: 'ab34' })]);
+      await add(test.store, [entry(1, { revision: 'ab12' }), entry(2, { revision: 'ab34' })]);
       expect(await test.store.revisionOf('ab3')).toBe('ab34');
       expect(await test.store.revisionOf('ab34')).toBe('ab34');
       expect(await test.store.revisionOf('ab')).toBeNull();

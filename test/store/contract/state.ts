@@ -137,7 +137,8 @@ export function stateContract(open: OpenStore): void {
       operations: (store) => store.operations(null, 1),
       nextAct: (store) => store.nextAct(0),
       historyState: (store) => store.historyState(),
-      tell: (store) => store.tell({ expected: null, next: HISTORY, entries: [], supersedes: false }),
+      addEntries: (store) =>
+        store.addEntries({ expected: null, next: HISTORY, entries: [], supersedes: false }),
       entries: (store) => store.entries(EVERY_ENTRY, null, 1),
       entry: (store) => store.entry(1),
       revisionOf: (store) => store.revisionOf('ab'),

@@ -5,20 +5,20 @@ import type { Act } from '../../store/ledger.ts';
 import { entriesOfApply } from './apply-entries.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import { entryChange, entryOfCommit, type NewEntry, operationEntry, readCommit } from './entries.ts';
-import { tellPage } from './fill.ts';
+import { indexOlder } from './fill.ts';
 import { withKeys } from './range.ts';
 
 /**
- * Tells the history from the ledger and from git: in the order in which things were applied, and older commits in the
- * background. It remembers nothing but what is in the store, so that it can be killed at any time, and that several managers can
- * tell at the same time.
+ * Makes the entries of the history from the ledger and from git: in the order in which things were applied, and of older commits in
+ * the background. It remembers nothing but what is in the store, so that it can be killed at any time, and that several managers
+ * can index at the same time.
  */
-export interface Teller {
-  /** Tells everything that is in the ledger, and lets the older history be told in the background. Never rejects. */
+export interface Indexer {
+  /** Indexes everything that is in the ledger, and lets the older history be indexed in the background. Never rejects. */
   catchUp(): Promise<void>;
-  /** Tells that a revision was refused as a whole, once. Never rejects. */
-  refused(revision: string): Promise<void>;
-  /** Waits for what is being told, and tells no more. */
+  /** Adds an entry of a revision that was refused as a whole, once. Never rejects. */
+  addRefusal(revision: string): Promise<void>;
+  /** Waits for what is being indexed, and indexes no more. */
   close(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ const NEW: HistoryState = {
   until: null,
 };
 
-export function createTeller(dependencies: HistoryDependencies): Teller {
+export function createIndexer(dependencies: HistoryDependencies): Indexer {
   const { store, onFailure } = dependencies;
   const queue = new Queue();
   let isClosed = false;
@@ -53,20 +53,20 @@ export function createTeller(dependencies: HistoryDependencies): Teller {
     }
   };
 
-  const telling = createSingleFlight(() => repeat((state) => tellNextAct(state, dependencies)));
-  const filling = createSingleFlight(() => repeat((state) => tellPage(state, dependencies)));
+  const indexing = createSingleFlight(() => repeat((state) => indexNextAct(state, dependencies)));
+  const filling = createSingleFlight(() => repeat((state) => indexOlder(state, dependencies)));
   return {
     catchUp: async () => {
-      await telling.request();
+      await indexing.request();
       if (!isClosed) void filling.request();
     },
-    refused: async (revision) => {
-      await telling.request();
-      await repeat((state) => tellRefused(revision, state, dependencies));
+    addRefusal: async (revision) => {
+      await indexing.request();
+      await repeat((state) => indexRefused(revision, state, dependencies));
     },
     close: async () => {
       isClosed = true;
-      await Promise.all([telling.idle(), filling.idle()]);
+      await Promise.all([indexing.idle(), filling.idle()]);
       await queue.run(() => undefined);
     },
   };
@@ -79,25 +79,30 @@ async function begin({ store }: HistoryDependencies): Promise<boolean> {
   const { applied } = await store.state();
   const revision = act === null ? (applied?.revision ?? null) : (act.applied?.before ?? null);
   const fill = revision === null ? null : { from: revision, skipsFirst: false };
-  await store.tell({ expected: null, next: { ...NEW, revision, fill }, entries: [], supersedes: false });
+  await store.addEntries({
+    expected: null,
+    next: { ...NEW, revision, fill },
+    entries: [],
+    supersedes: false,
+  });
   return true;
 }
 
-/** Tells the next act of the ledger; resolves to whether there was one. */
-async function tellNextAct(state: HistoryState, dependencies: HistoryDependencies): Promise<boolean> {
+/** Indexes the next act of the ledger; resolves to whether there was one. */
+async function indexNextAct(state: HistoryState, dependencies: HistoryDependencies): Promise<boolean> {
   const { store, memory } = dependencies;
   const act = await store.nextAct(state.act);
   if (act === null) return false;
   const { applied, operation } = act;
   if (operation !== null) {
     const groups = [...(memory()?.applied.groupsListing(operation.name ?? '') ?? [])].sort();
-    await tell(state, { act: act.number }, [operationEntry(act, operation, groups)], dependencies);
+    await append(state, { act: act.number }, [operationEntry(act, operation, groups)], dependencies);
   }
-  if (applied !== null) await tellApply(state, act, applied, dependencies);
+  if (applied !== null) await indexApply(state, act, applied, dependencies);
   return true;
 }
 
-async function tellApply(
+async function indexApply(
   state: HistoryState,
   act: Act,
   applied: NonNullable<Act['applied']>,
@@ -106,11 +111,11 @@ async function tellApply(
   const { entries, fill } = await entriesOfApply(act, applied, state, dependencies);
   const { revision, branch } = applied;
   const next = { act: act.number, revision, branch: branch ?? state.branch, fill };
-  await tell(state, next, entries, dependencies, true);
+  await append(state, next, entries, dependencies, true);
 }
 
 /** Resolves to whether to try again, since another manager was faster. */
-async function tellRefused(
+async function indexRefused(
   revision: string,
   state: HistoryState,
   dependencies: HistoryDependencies,
@@ -130,11 +135,11 @@ async function tellRefused(
     revision,
     changes,
   };
-  return !(await tell(state, {}, [entry], dependencies));
+  return !(await append(state, {}, [entry], dependencies));
 }
 
 /** Adds entries that follow the newest one. Resolves to false, and does nothing, if another manager was faster. */
-async function tell(
+async function append(
   state: HistoryState,
   changes: Partial<HistoryState>,
   entries: readonly NewEntry[],
@@ -143,5 +148,5 @@ async function tell(
 ): Promise<boolean> {
   const numbered = entries.map((entry, index) => ({ n: state.newest + 1 + index, ...entry }));
   const next = { ...state, ...changes, newest: state.newest + entries.length };
-  return store.tell({ expected: state, next, entries: numbered, supersedes });
+  return store.addEntries({ expected: state, next, entries: numbered, supersedes });
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTeller, type Teller } from '../../../src/reconcile/history/teller.ts';
+import { appDefaults } from '../../../src/protocol/app.ts';
+import { createIndexer, type Indexer } from '../../../src/reconcile/history/indexer.ts';
 import type { Entry, ListedEntry } from '../../../src/store/entry.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { buildEngine, type Engine, type EngineOptions, wrap } from '../../support/engine.ts';
+import { buildEngine, type Engine, type EngineOptions, testReconciler, wrap } from '../../support/engine.ts';
 import { DEFAULTS } from '../../support/fleet.ts';
 
 const V1 = 'container_image: web:1\n';
@@ -10,18 +11,18 @@ const V2 = 'container_image: web:2\n';
 const V3 = 'container_image: web:3\n';
 const LAB = 'apps: [web]\n';
 
-interface Told extends Engine {
-  teller: Teller;
+interface Indexed extends Engine {
+  indexer: Indexer;
   failures: unknown[];
-  /** Runs a pass, and has everything told. */
+  /** Runs a pass, and has everything indexed. */
   pass(): Promise<void>;
 }
 
-function tellerOf(
+function indexerOf(
   { source, store, reconciler }: Pick<Engine, 'source' | 'store' | 'reconciler'>,
   failures: unknown[],
-): Teller {
-  return createTeller({
+): Indexer {
+  return createIndexer({
     reader: source.reader,
     store,
     defaults: DEFAULTS,
@@ -31,23 +32,23 @@ function tellerOf(
   });
 }
 
-async function told(options: EngineOptions): Promise<Told> {
+async function indexed(options: EngineOptions): Promise<Indexed> {
   const engine = await buildEngine(options);
   const failures: unknown[] = [];
-  const teller = tellerOf(engine, failures);
-  onTestFinished(() => teller.close());
+  const indexer = indexerOf(engine, failures);
+  onTestFinished(() => indexer.close());
   const pass = async (): Promise<void> => {
     const outcome = await engine.reconciler.reconcile();
     if (!outcome.ok && outcome.error.kind === 'refused' && outcome.head?.revision)
-      await teller.refused(outcome.head.revision);
-    await settled(teller, engine.store);
+      await indexer.addRefusal(outcome.head.revision);
+    await settled(indexer, engine.store);
   };
-  return { ...engine, teller, failures, pass };
+  return { ...engine, indexer, failures, pass };
 }
 
-/** Waits until everything is told, older history too. */
-async function settled(teller: Teller, store: Store): Promise<void> {
-  do await teller.catchUp();
+/** Waits until everything is indexed, older history too. */
+async function settled(indexer: Indexer, store: Store): Promise<void> {
+  do await indexer.catchUp();
   while (((await store.historyState())?.fill ?? null) !== null);
 }
 
@@ -88,7 +89,7 @@ async function lines(store: Store): Promise<string[]> {
 
 describe('the history', () => {
   it('has an entry for each commit, with the ids that it gave and what devices do', async () => {
-    const { store, pass, commit } = await told({
+    const { store, pass, commit } = await indexed({
       files: { 'apps/web.yaml': V1, 'device-groups/lab.yaml': LAB },
     });
     await pass();
@@ -109,7 +110,7 @@ describe('the history', () => {
   });
 
   it('has each commit of one pass, but ids only where they were given', async () => {
-    const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await commit({ 'apps/web.yaml': V2 }, 'two');
     const last = await commit({ 'apps/web.yaml': V3 }, 'three');
@@ -123,7 +124,7 @@ describe('the history', () => {
   });
 
   it('has a change and its revert inside one pass, which gave no ids', async () => {
-    const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await commit({ 'apps/web.yaml': V2 }, 'two');
     await commit({ 'apps/web.yaml': V1 }, 'revert');
@@ -136,7 +137,7 @@ describe('the history', () => {
   });
 
   it('has a commit of comments alone without changes, and none of a commit outside of the folder', async () => {
-    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit, repository } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await commit({ 'apps/web.yaml': `# why\n${V1}` }, 'comment');
     await repository.commit({ other: 'x' }, 'outside');
@@ -145,7 +146,7 @@ describe('the history', () => {
   });
 
   it('has a file that moved as one object', async () => {
-    const { store, pass, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, repository } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await repository.git('mv', 'desired-state/apps/web.yaml', 'desired-state/apps/web.yml');
     await repository.commit({}, 'move');
@@ -164,7 +165,7 @@ describe('the history', () => {
   });
 
   it('has a merge once, with the authors of its side commits', async () => {
-    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit, repository } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await repository.git('switch', '--quiet', '-c', 'side');
     await commit({ 'apps/web.yaml': V2 }, 'side 1');
@@ -183,7 +184,7 @@ describe('the history', () => {
   });
 
   it('has the merge and the side commits of a foxtrot merge, whose first parent is the side', async () => {
-    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit, repository } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await repository.git('switch', '--quiet', '-c', 'side');
     await commit({ 'apps/db.yaml': V1 }, 'side');
@@ -203,8 +204,8 @@ describe('the history', () => {
     ]);
   });
 
-  it('has a rewrite, with the ids that no new commit tells, and then the new commits', async () => {
-    const { store, pass, commit, repository } = await told({
+  it('has a rewrite, with the ids that no new commit gave, and then the new commits', async () => {
+    const { store, pass, commit, repository } = await indexed({
       files: { 'apps/web.yaml': V1, 'apps/db.yaml': V1 },
     });
     await pass();
@@ -220,7 +221,7 @@ describe('the history', () => {
   });
 
   it('has only a rewrite for a branch that goes back to a known commit, and on again', async () => {
-    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit, repository } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     const second = await commit({ 'apps/web.yaml': V2 }, 'two');
     await pass();
@@ -228,27 +229,44 @@ describe('the history', () => {
     await pass();
     await repository.git('reset', '--quiet', '--hard', second);
     await pass();
-    expect((await lines(store)).map((text) => text.replace(/: from .*;/, ';'))).toEqual([
-      '4 rewrite; update app/web(container_image)=4',
-      '3 rewrite; update app/web(container_image)=3',
+    expect((await lines(store)).map((text) => text.replace(/rewrite from .*;/, 'rewrite;'))).toEqual([
+      '4 rewrite: branch main: rewrite; update app/web(container_image)=4',
+      '3 rewrite: branch main: rewrite; update app/web(container_image)=3',
       '2 commit: two; update app/web(container_image)=2',
       '1 commit: the first fleet; create app/web=1',
     ]);
   });
 
   it('has a switch of the branch in a clone', async () => {
-    const { store, pass, commit, repository } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit, repository } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await repository.git('branch', 'old');
     await pass();
     await commit({ 'apps/web.yaml': V2 }, 'two');
     await pass();
     await repository.git('switch', '--quiet', 'old');
     await pass();
-    expect((await lines(store))[0]).toMatch(/^3 switch: .*; update app\/web\(container_image\)=3$/);
+    expect((await lines(store))[0]).toMatch(
+      /^3 switch: switch from branch main \([0-9a-f]{10}\) to branch old \([0-9a-f]{10}\); update app\/web\(container_image\)=3$/,
+    );
+  });
+
+  it('has what another setting made of the same commit', async () => {
+    const engine = await indexed({ files: { 'apps/web.yaml': V1 } });
+    await engine.pass();
+    const { source, store } = engine;
+    const defaults = appDefaults(['bridge']);
+    const reconciler = testReconciler({ source, store, defaults });
+    onTestFinished(() => reconciler.close());
+    await reconciler.reconcile();
+    await engine.indexer.catchUp();
+    const [newest] = await lines(store);
+    expect(newest?.replace(/[0-9a-f]{10}/, 'A')).toBe(
+      '2 switch: apply A with other settings or another release; update app/web(networks)=2',
+    );
   });
 
   it('has a rewrite from a commit that git does not have any more', async () => {
-    const { store, pass, commit, repository, failures } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit, repository, failures } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await repository.git('checkout', '--quiet', '--orphan', 'fresh');
     await commit({ 'apps/web.yaml': V2 }, 'fresh');
@@ -259,15 +277,15 @@ describe('the history', () => {
     await repository.git('gc', '--quiet', '--prune=now');
     await pass();
     expect(failures).toEqual([]);
-    expect((await lines(store)).map((text) => text.replace(/: from .*;/, ';'))).toEqual([
+    expect((await lines(store)).map((text) => text.replace(/rewrite from .*;/, 'rewrite;'))).toEqual([
       '3 commit: fresh; create app/web=2',
-      '2 rewrite;',
+      '2 rewrite: branch main: rewrite;',
       '1 commit: the first fleet; create app/web=1',
     ]);
   });
 
   it('has a commit that waits, and a second entry when a later one lets it through', async () => {
-    const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await commit({ 'device-groups/lab.yaml': 'apps: [web, db]\n' }, 'group first');
     await pass();
@@ -284,7 +302,7 @@ describe('the history', () => {
   });
 
   it('has a group as waiting that begins to list a missing app', async () => {
-    const { store, pass, commit } = await told({
+    const { store, pass, commit } = await indexed({
       files: { 'apps/web.yaml': V1, 'device-groups/lab.yaml': LAB },
     });
     await pass();
@@ -300,7 +318,7 @@ describe('the history', () => {
   });
 
   it('has a file that becomes invalid as waiting', async () => {
-    const { store, pass, commit } = await told({ files: { 'apps/web.yaml': V1 } });
+    const { store, pass, commit } = await indexed({ files: { 'apps/web.yaml': V1 } });
     await pass();
     await commit({ 'apps/web.yaml': 'nonsense' }, 'break');
     await pass();
@@ -314,7 +332,7 @@ describe('the history', () => {
   });
 
   it('has a refused revision once, which another one supersedes', async () => {
-    const { store, pass, commit } = await told({
+    const { store, pass, commit } = await indexed({
       files: { 'apps/web.yaml': V1 },
       settings: { strict: true },
     });
@@ -334,7 +352,7 @@ describe('the history', () => {
   });
 
   it('has a refused revision although another manager writes at the same time', async () => {
-    const engine = await told({ files: { 'apps/web.yaml': V1 }, settings: { strict: true } });
+    const engine = await indexed({ files: { 'apps/web.yaml': V1 }, settings: { strict: true } });
     await engine.pass();
     const refused = await engine.commit({ 'apps/web.yaml': 'nonsense' }, 'break');
     await engine.reconciler.reconcile();
@@ -343,13 +361,13 @@ describe('the history', () => {
       entries: async (...query) => {
         if (isFirst) await engine.store.restartApp('web', { actor: 'ana', requestId: 'r-1', at: 1 });
         isFirst = false;
-        await engine.teller.catchUp();
+        await engine.indexer.catchUp();
         return engine.store.entries(...query);
       },
     });
-    const teller = tellerOf({ ...engine, store }, engine.failures);
-    await teller.refused(refused);
-    await teller.close();
+    const indexer = indexerOf({ ...engine, store }, engine.failures);
+    await indexer.addRefusal(refused);
+    await indexer.close();
     expect(await lines(engine.store)).toEqual([
       '3 refused refused: break; update app/web',
       '2 restart: app web: restart; update app/web=2',
@@ -358,7 +376,7 @@ describe('the history', () => {
   });
 
   it('has operations, in the order in which they were done', async () => {
-    const { store, pass, commit, teller } = await told({
+    const { store, pass, commit, indexer } = await indexed({
       files: { 'apps/web.yaml': V1, 'device-groups/lab.yaml': LAB },
     });
     await pass();
@@ -368,7 +386,7 @@ describe('the history', () => {
     await commit({ 'apps/web.yaml': V2 }, 'two');
     await pass();
     await store.pruneGroup('lab', context);
-    await teller.catchUp();
+    await indexer.catchUp();
     expect(await lines(store)).toEqual([
       '5 prune: device group lab: prune; update device_group/lab=3',
       '4 commit: two; update app/web(container_image)=3',
@@ -387,7 +405,7 @@ describe('the history', () => {
 
 describe('the history of an old repository', () => {
   async function oldRepository(count: number, options: EngineOptions = {}) {
-    const engine = await told({ ...options, files: { 'apps/web.yaml': V1, 'apps/db.yaml': V1 } });
+    const engine = await indexed({ ...options, files: { 'apps/web.yaml': V1, 'apps/db.yaml': V1 } });
     for (let index = 0; index < count; index += 1)
       await engine.commit({ 'apps/web.yaml': `container_image: web:${index + 2}\n` }, `old ${index}`);
     return engine;
@@ -396,8 +414,8 @@ describe('the history of an old repository', () => {
   it('counts down, newest first, without ids; the start itself has those that were given', async () => {
     const { store, pass } = await oldRepository(2);
     await pass();
-    expect((await lines(store)).map((text) => text.replace(/begin at .*;/, 'begin;'))).toEqual([
-      '1 switch: begin; create app/db=1, create app/web=1',
+    expect((await lines(store)).map((text) => text.replace(/start at .*;/, 'start;'))).toEqual([
+      '1 switch: start; create app/db=1, create app/web=1',
       '0 commit: old 1; update app/web(container_image)=unknown',
       '-1 commit: old 0; update app/web(container_image)=unknown',
       '-2 commit: the first fleet; create app/db=unknown, create app/web=unknown',
@@ -407,11 +425,11 @@ describe('the history of an old repository', () => {
   it('has no gap and nothing twice, wherever it was interrupted', async () => {
     const engine = await oldRepository(230);
     await engine.reconciler.reconcile();
-    // Tells one step of the older history at a time, each by a teller of its own, as after a kill.
+    // Indexes one step of the older history at a time, each by a indexer of its own, as after a kill.
     for (let round = 0; round < 10; round += 1) {
-      const teller = tellerOf(engine, engine.failures);
-      await teller.catchUp();
-      await teller.close();
+      const indexer = indexerOf(engine, engine.failures);
+      await indexer.catchUp();
+      await indexer.close();
     }
     expect(await engine.store.historyState()).toMatchObject({ fill: null, isCut: false });
     const entries = await all(engine.store);
@@ -422,12 +440,12 @@ describe('the history of an old repository', () => {
     ]);
   });
 
-  it('has every commit once if several managers tell it at the same time', async () => {
+  it('has every commit once if several managers index it at the same time', async () => {
     const engine = await oldRepository(30);
     await engine.reconciler.reconcile();
-    const tellers = Array.from({ length: 3 }, () => tellerOf(engine, engine.failures));
-    await Promise.all(tellers.map((teller) => settled(teller, engine.store)));
-    await Promise.all(tellers.map((teller) => teller.close()));
+    const indexers = Array.from({ length: 3 }, () => indexerOf(engine, engine.failures));
+    await Promise.all(indexers.map((indexer) => settled(indexer, engine.store)));
+    await Promise.all(indexers.map((indexer) => indexer.close()));
     const revisions = (await all(engine.store)).flatMap(({ kind, revision }) =>
       kind === 'commit' ? revision : [],
     );
@@ -442,9 +460,9 @@ describe('the history of an old repository', () => {
     await engine.commit({ 'apps/db.yaml': V2 }, 'later');
     await engine.reconciler.reconcile();
     const store = wrap(engine.store, { nextAct: (after) => engine.store.nextAct(Math.max(after, 1)) });
-    const teller = tellerOf({ ...engine, store }, engine.failures);
-    await settled(teller, store);
-    await teller.close();
+    const indexer = indexerOf({ ...engine, store }, engine.failures);
+    await settled(indexer, store);
+    await indexer.close();
     expect(engine.failures).toEqual([]);
     expect(await lines(engine.store)).toEqual([
       '1 commit: later; update app/db(container_image)=1',
@@ -454,17 +472,17 @@ describe('the history of an old repository', () => {
   });
 });
 
-describe('a failure while the history is told', () => {
-  it('is reported, and everything is told later', async () => {
-    const engine = await told({ files: { 'apps/web.yaml': V1 } });
+describe('a failure while the history is indexed', () => {
+  it('is reported, and everything is indexed later', async () => {
+    const engine = await indexed({ files: { 'apps/web.yaml': V1 } });
     const log = engine.source.reader.log;
     engine.source.reader.log = () => Promise.reject(new Error('git is away'));
     await engine.reconciler.reconcile();
-    await engine.teller.catchUp();
+    await engine.indexer.catchUp();
     expect(engine.failures).toHaveLength(1);
     expect(await all(engine.store)).toEqual([]);
     engine.source.reader.log = log;
-    await settled(engine.teller, engine.store);
+    await settled(engine.indexer, engine.store);
     expect(await lines(engine.store)).toEqual(['1 commit: the first fleet; create app/web=1']);
   });
 });

@@ -1,12 +1,12 @@
-import { entryKeys, entryRows, entryText, isSameState, keys, superseded, type Telling } from '../entry.ts';
+import { type EntryBatch, entryKeys, entryRows, entryText, isSameState, keys, superseded } from '../entry.ts';
 import type { Draft } from './committer.ts';
 import type { Change, Documents, EntryDocument, FleetRoot } from './documents.ts';
 
-/** Drafts the write of `HistoryStore.tell`. */
-export async function draftTelling(
+/** Drafts the write of `HistoryStore.addEntries`. */
+export async function draftEntries(
   documents: Documents,
   root: FleetRoot,
-  { expected, next, entries, supersedes }: Telling,
+  { expected, next, entries, supersedes }: EntryBatch,
 ): Promise<Draft<FleetRoot, boolean>> {
   if (!isSameState(root.history ?? null, expected)) return { fields: null, changes: [], result: false };
   const version = root.version + 1;

@@ -13,7 +13,8 @@ import { restore } from '../rollback/restore.ts';
 import type { Past, Present, Rollback, RollbackEdit, RollbackOptions } from '../rollback/rollback.ts';
 import { type Selection, selectedObjects } from '../rollback/selection.ts';
 import { commitToUndo, undo } from '../rollback/undo.ts';
-import type { Reader } from '../source/source.ts';
+import { findRevision } from '../source/find-revision.ts';
+import type { Reader, SourceOrigin } from '../source/source.ts';
 import { revisionAbsent } from './refusals.ts';
 import { settle } from './settle.ts';
 import {
@@ -45,11 +46,16 @@ export interface Rollbacks {
   preview(request: RollbackRequest, context: WriteContext): Promise<RollbackPreview>;
 }
 
+/** What rollbacks depend on. */
+export interface RollbackDependencies extends WriterDependencies {
+  origin: SourceOrigin | null;
+}
+
 /** How many rollbacks can wait for their turn. */
 const MAX_WAITING = 16;
 
 /** Creates the rollbacks, which are worked out one at a time and carried out by the writer. */
-export function createRollbacks(writer: Writer, dependencies: WriterDependencies): Rollbacks {
+export function createRollbacks(writer: Writer, dependencies: RollbackDependencies): Rollbacks {
   const limited = createLimiter(1, MAX_WAITING, () => {
     return new HoldfastError('unavailable', 'too many rollbacks are in progress; try again');
   });
@@ -63,7 +69,7 @@ async function commitRollback(
   request: RollbackRequest,
   context: WriteContext,
   writer: Writer,
-  dependencies: WriterDependencies,
+  dependencies: RollbackDependencies,
 ): Promise<SetResult> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const { base, way, set } = await workOut(request, dependencies);
@@ -82,7 +88,7 @@ async function previewRollback(
   request: RollbackRequest,
   context: WriteContext,
   writer: Writer,
-  dependencies: WriterDependencies,
+  dependencies: RollbackDependencies,
 ): Promise<RollbackPreview> {
   const { base, way, set } = await workOut(request, dependencies);
   const { alsoLost, needs } = way;
@@ -98,9 +104,9 @@ interface WorkedOut {
 }
 
 /** Works out the way back from the head. Rejects as `conflict` if it is blocked by anything but needs. */
-async function workOut(request: RollbackRequest, dependencies: WriterDependencies): Promise<WorkedOut> {
+async function workOut(request: RollbackRequest, dependencies: RollbackDependencies): Promise<WorkedOut> {
   const { reader, reconciler, defaults } = dependencies;
-  const revision = await reader.resolve('to' in request ? request.to : request.undo);
+  const revision = await findRevision('to' in request ? request.to : request.undo, dependencies);
   const { head } = await settle(dependencies);
   if (revision === null || head.revision === null) throw revisionAbsent();
   const past = pastOf(reader);

@@ -70,7 +70,7 @@ export interface Engine {
 /** Builds these parts and wires them together; starts nothing. */
 export function buildEngine(config: Config, parts: EngineParts): Engine {
   const { source, store, idReader, defaults, logger, faults, clock } = parts;
-  const { reader, publisher, record } = source;
+  const { reader, publisher, record, origin } = source;
   const { now } = clock;
   const events = createHub<ServiceEvents>((error, event) =>
     logger.error({ ...factsOfFailure(error), event }, 'a listener failed'),
@@ -104,7 +104,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     waitLimit,
   };
   const writer = createWriter(writing);
-  const rollbacks = createRollbacks(writer, writing);
+  const rollbacks = createRollbacks(writer, { ...writing, origin });
   const branchPlans = createBranchPlans({ source, reconciler, defaults });
   return { events, reconciler, recorder, indexer, past, writer, rollbacks, branchPlans, info, waitLimit };
 }
@@ -142,13 +142,13 @@ async function recordSeeding(recorder: Recorder, { seeding, recordVersion }: Pas
 
 function buildHistory(
   { GIT_REMOTE }: Config,
-  { source: { reader, record }, store, defaults, logger }: EngineParts,
+  { source: { reader, record, origin }, store, defaults, logger }: EngineParts,
   memory: HistoryDependencies['memory'],
 ): Pick<Engine, 'indexer' | 'past'> {
   const onFailure = createHistoryLog(logger);
   const forge = webAddressOf(GIT_REMOTE);
   const indexer = createIndexer({ reader, store, defaults, forge, memory, onFailure });
-  return { indexer, past: createPast({ reader, store, indexer, defaults, folder: record.folder }) };
+  return { indexer, past: createPast({ reader, origin, store, indexer, defaults, folder: record.folder }) };
 }
 
 function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): InfoCache {

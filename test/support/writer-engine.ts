@@ -1,4 +1,5 @@
-import type { Write, Writer } from '../../src/change/write.ts';
+import { createRollbacks, type Rollbacks } from '../../src/change/rollback.ts';
+import type { Write, Writer, WriterDependencies } from '../../src/change/write.ts';
 import { createWriter } from '../../src/change/writer.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { NO_FAULTS } from '../../src/faults.ts';
@@ -16,9 +17,10 @@ export const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r', 
 export const WEB = 'apps/web.yaml';
 const FILES = { [WEB]: 'container_image: web:1\n', 'apps/cron.yaml': 'container_image: cron:1\n' };
 
-/** An engine with a writer. */
+/** An engine with a writer, and with rollbacks that it carries out. */
 export interface WriterEngine extends Engine {
   writer: Writer;
+  rollbacks: Rollbacks;
   /** The number of drafts of each call of `publish` so far. */
   published: number[];
 }
@@ -49,7 +51,7 @@ export async function buildWriterEngine(options: WriterEngineOptions = {}): Prom
     await options.afterPublish?.(engine);
     return revisions;
   };
-  const writer = createWriter({
+  const dependencies: WriterDependencies = {
     waitLimit: WAIT_LIMIT,
     reconciler: wrap(reconciler, options.reconciler?.(engine) ?? {}),
     reader: wrap(source.reader, options.reader?.(engine) ?? {}),
@@ -60,8 +62,14 @@ export async function buildWriterEngine(options: WriterEngineOptions = {}): Prom
     strict: false,
     now: Date.now,
     faults: NO_FAULTS,
-  });
-  return { ...engine, writer, published };
+  };
+  const writer = createWriter(dependencies);
+  return {
+    ...engine,
+    writer,
+    rollbacks: createRollbacks(writer, { ...dependencies, origin: null }),
+    published,
+  };
 }
 
 /** A write that sets the image of an app to `name:tag`. */

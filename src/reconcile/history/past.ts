@@ -10,7 +10,8 @@ import { stepRecord } from '../../plan/records.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { FileDiff, StepRecord } from '../../protocol/plan.ts';
-import type { Reader } from '../../source/source.ts';
+import { findRevision } from '../../source/find-revision.ts';
+import type { Reader, SourceOrigin } from '../../source/source.ts';
 import {
   type EntryPage,
   type EntryQuery,
@@ -49,6 +50,7 @@ interface Blame {
 /** What the history is read with. */
 export interface PastDependencies {
   reader: Reader;
+  origin: SourceOrigin | null;
   store: HistoryStore;
   indexer: Pick<Indexer, 'catchUp'>;
   defaults: AppDefaults;
@@ -64,7 +66,10 @@ export interface Past {
     before: number | null,
     limit: number,
   ): Promise<EntryPage & { state: HistoryState | null }>;
-  /** Resolves to the full id of a revision (`Reader.resolve`), also of one that git does not have any more; null if there is none. */
+  /**
+   * Resolves to the full id of a revision (`findRevision`), also of one that git does not have any more; null if there is
+   * none.
+   */
   revision(name: string): Promise<string | null>;
   /** Resolves to the entry of this number; null if there is none. */
   byNumber(n: number): Promise<Detail | null>;
@@ -98,7 +103,8 @@ export function createPast(dependencies: PastDependencies): Past {
       await indexer.catchUp();
       return { ...(await store.entries(query, before, limit)), state: await store.historyState() };
     },
-    revision: async (name) => (await reader.resolve(name)) ?? knownRevision(name, store),
+    revision: async (name) =>
+      (await reader.resolve(name)) ?? (await knownRevision(name, store)) ?? findRevision(name, dependencies),
     byNumber: async (n) => {
       await indexer.catchUp();
       return detail(await store.entry(n));

@@ -1,11 +1,9 @@
 import { unreachable } from '../origin/errors.ts';
 import { commands } from '../process/commands.ts';
-import { NO_BRANCH } from '../process/ref-names.ts';
+import { isShortRefName, NO_BRANCH } from '../process/ref-names.ts';
 import { GitFailure, stderrOf } from '../process/run.ts';
 import type { TransferLimit, Transfers } from '../process/transfer.ts';
 
-/** A name without git's expressions, and nothing that git could take for an option. */
-const NAME = /^(?!.*(\.\.|\/\/|\.lock(\/|$)|\/\.|\.$|\/$))[A-Za-z0-9][\w./+-]*$/;
 const FULL_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 /** Where forges keep the heads of pull requests. */
 const PULL_REQUESTS: Readonly<Record<string, string>> = {
@@ -24,7 +22,7 @@ export async function findAtOrigin(
   limit: TransferLimit,
 ): Promise<string | null> {
   if (FULL_ID.test(name)) return fetchObject(name, name, transfers, limit);
-  if (!NAME.test(name)) return null;
+  if (!isShortRefName(name)) return null;
   const refs = refsOf(name);
   const listed = await transfers.run(commands.originRefs(...refs), limit).catch((error: unknown) => {
     throw unreachable(error);

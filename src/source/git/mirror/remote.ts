@@ -1,7 +1,8 @@
+import { createLimiter } from '../../../async/limiter.ts';
 import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
-import type { Publisher, Reader, Source } from '../../source.ts';
+import type { Publisher, Reader, Source, SourceOrigin } from '../../source.ts';
 import {
   createOrigin,
   type Origin,
@@ -23,7 +24,7 @@ import { findAtOrigin } from './find.ts';
 import { removeFailedWriter } from './leftovers.ts';
 import { createMaintenance } from './maintenance.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
-import { mirrorReader } from './reader.ts';
+import { mirrorReader, resolvingAtOrigin } from './reader.ts';
 import { createOriginRecord } from './record.ts';
 import { createMirrorState } from './state.ts';
 
@@ -63,7 +64,8 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const mirror = createMirrorState({ options, repository, branch, origin, limits, checks, endProcesses });
   const turns = new Queue();
   const add = <T>(act: () => Promise<T>) => turns.run(() => maintenance.addingObjects(act));
-  const reader = mirrorReader(inner, branch, mirror);
+  const lookUp = oneByOne((name) => add(() => find(name)));
+  const reader = resolvingAtOrigin(mirrorReader(inner, branch, mirror), lookUp);
   const publish = remotePublisher(
     { ...options, branch },
     { repository, writer, reader, origin, turns, fetch: mirror.fetch },
@@ -87,13 +89,23 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     }),
     // There is no work tree: a folder exists only once it is in a commit.
     isFolderOnDisk: async () => false,
-    origin: { refresh: () => add(mirror.repairAndFetch), find: (name) => add(() => find(name)), ...endings },
+    origin: { refresh: () => add(mirror.repairAndFetch), find: lookUp, ...endings },
     close: async () => {
       endings.abandon();
       endings.abandonRecord();
       await Promise.all([inner.close(), writer.close(), maintenance.close()]);
     },
   };
+}
+
+/** How many names can wait to be looked up at origin; each holds up the polls and writes behind it. */
+const MAX_LOOK_UPS = 16;
+
+function oneByOne(lookUp: SourceOrigin['find']): SourceOrigin['find'] {
+  const limited = createLimiter(1, MAX_LOOK_UPS, () => {
+    return new HoldfastError('unavailable', 'too many revisions are being looked up at origin; try again');
+  });
+  return (name) => limited(() => lookUp(name));
 }
 
 /** What a publisher needs of a remote repository. */

@@ -1,6 +1,14 @@
 import type { LogQuery } from '../../source.ts';
 import { objectId } from './object-ids.ts';
-import { aliasesOf, branchAtOrigin, IDS_AT_ORIGIN, ORIGIN_REF, originRef, refName } from './ref-names.ts';
+import {
+  aliasesOf,
+  branchAtOrigin,
+  IDS_AT_ORIGIN,
+  isOriginRef,
+  originRef,
+  refName,
+  refToRead,
+} from './ref-names.ts';
 
 /**
  * A command line for git. Every one is built in this file, from a fixed template that takes only object ids and names
@@ -149,13 +157,13 @@ export const commands = {
       '--update-shallow',
       '--end-of-options',
       'origin',
-      ORIGIN_REF.test(wanted) ? wanted : objectId(wanted),
+      isOriginRef(wanted) ? wanted : objectId(wanted),
     ),
   /** Prints a line of `<id> TAB <full name>` for each branch that origin has. */
   originBranches: () => command('ls-remote', '--quiet', '--heads', 'origin'),
   /** Prints lines of `<id> SP <full name>` for these refs and any below them; the objects can be of any type. */
   refTip: (...refs: string[]) =>
-    command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refName)),
+    command('for-each-ref', '--format=%(objectname) %(refname)', '--', ...refs.map(refToRead)),
   /** Prints the entry of one path from the tree that contains it; the object that the entry names can be damaged. */
   treeEntry: (revision: string, path: string) =>
     command('ls-tree', '-z', '--end-of-options', objectId(revision), path),

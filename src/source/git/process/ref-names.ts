@@ -9,13 +9,38 @@ export function refName(text: string): string {
   throw new HoldfastError('invalid', `"${text.slice(0, 200)}" is not a valid branch name`);
 }
 
-export const ORIGIN_REF =
-  /^refs\/(?:heads|tags|pull|merge-requests)\/(?!.*(?:\.\.|\/\/|\.lock(?:\/|$)|\/\.))[A-Za-z0-9][\w./+-]*(?<![./])$/;
+/** The most bytes of a name, and of each of its parts: git keeps a ref in a file of that name, with `.lock` while it moves. */
+const MAX_NAME = 1000;
+const MAX_PART = 250;
+const SHORT_NAME =
+  /^(?!-|@$|HEAD$)(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.))[^ ~^:?*[\\\p{Cc}./][^ ~^:?*[\\\p{Cc}]*(?<![./])$/su;
+
+/**
+ * Whether a text can be the short name of a branch or tag, as git-check-ref-format has it: without git's expressions, and
+ * without anything that git could take for an option.
+ */
+export function isShortRefName(text: string): boolean {
+  const parts = text.split('/');
+  const isShort =
+    Buffer.byteLength(text) <= MAX_NAME && parts.every((part) => Buffer.byteLength(part) <= MAX_PART);
+  return isShort && SHORT_NAME.test(text);
+}
+
+/** Whether a text is the full name of a ref of origin that users may name. */
+export function isOriginRef(text: string): boolean {
+  const [, name] = /^refs\/(?:heads|tags|pull|merge-requests)\/(.*)$/s.exec(text) ?? [];
+  return name !== undefined && isShortRefName(name);
+}
 
 /** Returns the text if it is the full name of a ref of origin that users may name; otherwise throws an `invalid` error. */
 export function originRef(text: string): string {
-  if (ORIGIN_REF.test(text)) return text;
+  if (isOriginRef(text)) return text;
   throw new HoldfastError('invalid', 'this is not the name of a ref');
+}
+
+/** Returns the text if it is the full name of a ref that is read here; otherwise throws an `invalid` error. */
+export function refToRead(text: string): string {
+  return isOriginRef(text) ? text : refName(text);
 }
 
 /** Returns the ref of the mirror that holds the last known commit of a branch of origin. */

@@ -2,6 +2,7 @@ import type { Actor } from '../history/entry.ts';
 import type { PullRequest } from '../history/message.ts';
 import type { Effect } from '../plan/effect.ts';
 import type { ChangeType } from '../plan/step.ts';
+import { parseKey } from '../protocol/name.ts';
 import { inRows, joined, type Lists } from './ledger.ts';
 import { OPERATIONS } from './operation.ts';
 
@@ -131,7 +132,7 @@ export function entryKeys({ changes, actor, authors, revision, requestId, state 
 
 /** Returns the text in which `EntryQuery.text` is searched. */
 export function entryText({ subject, changes }: Entry): string {
-  return [subject, ...changes.map(({ object }) => object)].join('\n').toLowerCase();
+  return [subject, ...changes.map(({ object }) => parseKey(object).name)].join('\n').toLowerCase();
 }
 
 /** How many changes and effects a list shows of an entry. */

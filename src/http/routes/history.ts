@@ -37,7 +37,9 @@ const Query = z.strictObject({
   request_id: Text.optional(),
   since: Time.optional().describe('The earliest `at`.'),
   until: Time.optional().describe('The latest `at`.'),
-  q: Text.optional().describe('A text in the subject, or in the name of an object.'),
+  q: Text.regex(/^\P{Cc}*$/u, 'must not have control characters')
+    .optional()
+    .describe('A text in the subject, or in the name of an object.'),
   page_size: pageSize(50),
   after: Text.regex(/^-?\d{1,15}$/, 'must be a cursor, as `next` of the page before has it').optional(),
 });
@@ -169,6 +171,8 @@ function detailRecord({
 function timeOf(text: string): number {
   const match = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
   if (match === null) return Number.NaN;
-  const [, date, time = '00:00', offset = 'Z'] = match;
-  return Date.parse(`${date}T${time}${offset}`);
+  const [, date = '', time = '00:00', offset = 'Z'] = match;
+  // Without this, the 30th of February would be the 2nd of March.
+  const isDay = z.iso.date().safeParse(date).success;
+  return isDay ? Date.parse(`${date}T${time}${offset}`) : Number.NaN;
 }

@@ -13,21 +13,7 @@ import {
   type ListedEntry,
   superseded,
 } from '../entry.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
-
-/** The most lists of keys of a query. */
-const MOST_LISTS = 5;
-
-const MATCHES = [
-  '(?1 IS NULL OR kind IN (SELECT value FROM json_each(?1)))',
-  '(?2 IS NULL OR at >= ?2)',
-  '(?3 IS NULL OR at <= ?3)',
-  "(?4 IS NULL OR text LIKE ?4 ESCAPE '\\')",
-  ...Array.from({ length: MOST_LISTS }, (_, index) => {
-    const list = `?${index + 5}`;
-    return `(${list} IS NULL OR n IN (SELECT n FROM entry_keys WHERE key IN (SELECT value FROM json_each(${list}))))`;
-  }),
-].join(' AND ');
+import { type Database, prepare, type SqlValue, type Statement } from './connection.ts';
 
 interface BodyRow {
   n: number;
@@ -36,22 +22,16 @@ interface BodyRow {
 
 /** Reads the entries of the history. */
 export class HistoryReads {
+  readonly #db: Database;
+  /** Statements of pages and counts by their text: one for each combination of filters that was asked for. */
+  readonly #statements = new Map<string, Statement<unknown>>();
   readonly #state: Statement<{ history: string | null }>;
-  readonly #page: Statement<BodyRow>;
-  readonly #count: Statement<{ total: number }>;
   readonly #entry: Statement<BodyRow>;
   readonly #byPrefix: Statement<{ key: string }>;
 
   constructor(db: Database) {
+    this.#db = db;
     this.#state = prepare(db, 'SELECT history FROM state');
-    const [before, limit] = [`?${MOST_LISTS + 5}`, `?${MOST_LISTS + 6}`];
-    this.#page = prepare(
-      db,
-      `SELECT n, body FROM entry_bodies WHERE part = 0 AND n IN
-        (SELECT n FROM entries WHERE n < ${before} AND ${MATCHES} ORDER BY n DESC LIMIT ${limit})
-       ORDER BY n DESC`,
-    );
-    this.#count = prepare(db, `SELECT count(*) AS total FROM entries WHERE ${MATCHES}`);
     this.#entry = prepare(db, 'SELECT n, body FROM entry_bodies WHERE n = ? ORDER BY part');
     this.#byPrefix = prepare(
       db,
@@ -64,12 +44,30 @@ export class HistoryReads {
   }
 
   page(query: EntryQuery, before: number | null, limit: number): EntryPage {
-    const values = valuesOf(query);
-    const rows = this.#page.all(...values, before ?? Number.MAX_SAFE_INTEGER, limit);
-    return {
-      entries: rows.map(({ n, body }) => entryOf(n, [body])),
-      total: this.#count.get(...values)?.total ?? 0,
-    };
+    const conditions = conditionsOf(query);
+    const below = { sql: 'n < ?', value: before ?? Number.MAX_SAFE_INTEGER };
+    const page = `SELECT n FROM entries${where([below, ...conditions])} ORDER BY n DESC LIMIT ?`;
+    const rows = this.#statement<BodyRow>(
+      `SELECT n, body FROM entry_bodies WHERE part = 0 AND n IN (${page}) ORDER BY n DESC`,
+    ).all(...[below, ...conditions].map(({ value }) => value), limit);
+    return { entries: rows.map(({ n, body }) => entryOf(n, [body])), total: this.#count(query, conditions) };
+  }
+
+  /** Keys alone are counted in their own table: looking up each entry would take most of the time. */
+  #count({ keys: lists, kinds, since, until, text }: EntryQuery, conditions: readonly Condition[]): number {
+    const hasKeysAlone = kinds === null && since === null && until === null && text === null;
+    const [first, ...others] = conditions;
+    const sql =
+      lists.length > 0 && hasKeysAlone && first !== undefined
+        ? `SELECT count(DISTINCT n) AS total FROM entry_keys${where([{ ...first, sql: HAS_KEY }, ...others])}`
+        : `SELECT count(*) AS total FROM entries${where(conditions)}`;
+    return this.#statement<{ total: number }>(sql).get(...conditions.map(({ value }) => value))?.total ?? 0;
+  }
+
+  #statement<Row>(sql: string): Statement<Row> {
+    const known = this.#statements.get(sql) ?? prepare(this.#db, sql);
+    this.#statements.set(sql, known);
+    return known as Statement<Row>;
   }
 
   entry(n: number): ListedEntry | null {
@@ -89,17 +87,36 @@ export class HistoryReads {
   }
 }
 
-function valuesOf({ kinds, since, until, text, keys: lists }: EntryQuery): (string | number | null)[] {
-  const pattern = text === null ? null : `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
-  const list = (index: number): string | null =>
-    lists[index] === undefined ? null : JSON.stringify(lists[index]);
+/** A condition on an entry with one parameter, and its value. */
+interface Condition {
+  sql: string;
+  value: SqlValue;
+}
+
+const HAS_KEY = 'key IN (SELECT value FROM json_each(?))';
+
+/**
+ * Returns the conditions of a query, those of its keys first. Only those that are set: a statement for all of them, with
+ * `? IS NULL OR ...`, would use no index.
+ */
+function conditionsOf({ keys: lists, kinds, since, until, text }: EntryQuery): Condition[] {
+  const pattern = `%${text?.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
   return [
-    kinds === null ? null : JSON.stringify(kinds),
-    since,
-    until,
-    pattern,
-    ...Array.from({ length: MOST_LISTS }, (_, index) => list(index)),
+    ...lists.map((list) => ({
+      sql: `n IN (SELECT n FROM entry_keys WHERE ${HAS_KEY})`,
+      value: JSON.stringify(list),
+    })),
+    ...(kinds === null
+      ? []
+      : [{ sql: 'kind IN (SELECT value FROM json_each(?))', value: JSON.stringify(kinds) }]),
+    ...(since === null ? [] : [{ sql: 'at >= ?', value: since }]),
+    ...(until === null ? [] : [{ sql: 'at <= ?', value: until }]),
+    ...(text === null ? [] : [{ sql: "text LIKE ? ESCAPE '\\'", value: pattern }]),
   ];
+}
+
+function where(conditions: readonly Condition[]): string {
+  return conditions.length === 0 ? '' : ` WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`;
 }
 
 /** Writes the entries of the history, inside the caller's transaction. */

@@ -104,7 +104,7 @@ UPDATE state SET report_bytes = (SELECT coalesce(sum(${REPORT_BYTES}), 0) FROM r
 
 /**
  * Version 5: the ledger and the entries of the history. `body` is JSON, cut into parts if it is long; the first part of an entry is
- * what a list shows. `entries` is narrow, since every count reads all of it. `state.history` is a `HistoryState`, as JSON.
+ * what a list shows. `entries_by_time` is narrow, since counts read all of it. `state.history` is a `HistoryState`, as JSON.
  */
 export function addHistory(db: Database): void {
   db.exec(`
@@ -121,6 +121,7 @@ CREATE TABLE entries (
   at INTEGER NOT NULL,
   text TEXT NOT NULL
 ) STRICT;
+CREATE INDEX entries_by_time ON entries (at, kind);
 
 CREATE TABLE entry_keys (
   key TEXT NOT NULL,

@@ -242,6 +242,22 @@ export function historyContract(open: OpenStore): void {
       { name: 'a field', query: { keys: [['field:running']] }, found: [3, 2] },
       { name: 'a field of an object', query: { keys: [['object:app/web field:running']] }, found: [3] },
       { name: 'all of several keys', query: { keys: [['object:app/web'], ['actor:ben']] }, found: [3] },
+      {
+        name: 'one of two keys that it has both',
+        query: { keys: [['actor:ana', 'actor:eve']] },
+        found: [2, 1],
+      },
+      {
+        name: 'all filters at once',
+        query: {
+          keys: [['object:app/db', 'object:app/web'], ['actor:ana']],
+          kinds: ['commit'],
+          since: AT + 1,
+          until: AT + 2,
+          text: 'web',
+        },
+        found: [1],
+      },
       { name: 'an author', query: { keys: [['actor:eve']] }, found: [2] },
       { name: 'an address', query: { keys: [['actor:ana@example.com']] }, found: [2, 1] },
       { name: 'a request', query: { keys: [['request:r-1']] }, found: [3] },
@@ -268,7 +284,12 @@ export function historyContract(open: OpenStore): void {
           changes: [change('app/web', 'running')],
         }),
       ]);
-      expect(await numbers(test.store, query)).toEqual(found);
+      const page = await test.store.entries({ ...ALL, ...query }, null, 100);
+      expect(page.entries.map(({ n }) => n)).toEqual(found);
+      expect(page.total).toBe(found.length);
+      const older = await test.store.entries({ ...ALL, ...query }, 3, 1);
+      expect(older.entries.map(({ n }) => n)).toEqual(found.filter((n) => n < 3).slice(0, 1));
+      expect(older.total).toBe(found.length);
     });
 
     it('lead from the first digits of a revision to all of them, if these are enough', async () => {

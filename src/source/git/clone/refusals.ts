@@ -22,7 +22,19 @@ const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
     'unavailable',
     'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there',
   ],
+  [
+    /fail to run proc-receive hook/,
+    'conflict',
+    'the setting receive.procReceiveRefs of the clone hands the branch to a hook, and hooks do not run here; unset it (git config --unset-all receive.procReceiveRefs)',
+  ],
 ];
+
+/** git's message for a branch `a/b` that cannot be made because a branch `a` or `a/b/c` exists. */
+const NAME_CONFLICT = /'refs\/heads\/([^']*)' exists; cannot create 'refs\/heads\/([^']*)'/;
+
+/** Why the git at the other end refused a push, and what it printed about that. */
+const REASON = /^!\t[^\t]*\t\[remote rejected\] \((.*)\)$/m;
+const PRINTED = /^error: (?!failed to push )(.*\S)\s*$/gm;
 
 /** git's messages for a missing object, or for a missing pack that contained it. */
 const MISSING =
@@ -89,9 +101,27 @@ export function publishError(error: unknown, paths: string[], prefix: string): H
       'another git process has locked the repository, as "git commit --all" does while its editor is open; end it, or remove the lock that it left';
     return new RepositoryConflict(message, error);
   }
+  const [, inTheWay, wanted] = NAME_CONFLICT.exec(text) ?? [];
+  if (inTheWay !== undefined) {
+    const message = `git cannot have branch ${wanted} beside branch ${inTheWay}; rename or delete one of them`;
+    return new HoldfastError('conflict', message, {}, error);
+  }
+  return otherFailure(error, named);
+}
+
+function otherFailure(error: unknown, named: readonly string[]): HoldfastError {
   const what = named.length > 0 ? `write ${named.join(', ')} in the checkout` : 'publish the commit';
-  const message = explainFailure(`git could not ${what}`, error);
+  const sentence = `git could not ${what}`;
+  const explained = explainFailure(sentence, error);
+  const message = explained === sentence ? [sentence, ...reasonsOf(stderrOf(error))].join(': ') : explained;
   return new HoldfastError('unavailable', message, {}, error);
+}
+
+/** Returns why git refused a push, in its own words; nothing if it does not say. */
+function reasonsOf(stderr: string): string[] {
+  const [, reason] = REASON.exec(stderr) ?? [];
+  const printed = [...stderr.matchAll(PRINTED)].map(([, line]) => line).join(' ');
+  return [reason ?? '', printed].filter((text) => text !== '').map((text) => text.slice(0, 300));
 }
 
 /** Returns the paths that a message of git names, by themselves or by a file or folder in their way. */

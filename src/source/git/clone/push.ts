@@ -66,7 +66,6 @@ const RECEIVING: readonly (readonly [string, string])[] = [
   ['receive.denyCurrentBranch', 'updateInstead'],
   ['receive.autogc', 'false'],
   ['receive.maxInputSize', '0'],
-  ['receive.hideRefs', '!refs/heads'],
   // If the clone borrows objects, git would run the command that this setting of the clone names.
   ['core.alternateRefsCommand', 'true'],
   // The clone is named by its path; who owns it was decided when it was opened.
@@ -208,7 +207,13 @@ function pushEnvironment(
   { ref, from, to, isCheckedOut }: Push,
 ): Record<string, string> {
   const { context, gitFolder, commonFolder } = clone;
-  const receiving = withConfig(context.env, [...RECEIVING, ['core.hooksPath', hooks]]);
+  const receiving = withConfig(context.env, [
+    ...RECEIVING,
+    ['core.hooksPath', hooks],
+    // git (from 2.39 on) checks new commits against the refs that it shows: a broken one elsewhere must not end all writes.
+    ['receive.hideRefs', 'refs'],
+    ['receive.hideRefs', `!${ref}`],
+  ]);
   const access = accessConfig({ ...NO_CREDENTIALS, url: gitFolder });
   const env = withConfig(staging.context.env, [
     ...access,

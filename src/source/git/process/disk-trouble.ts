@@ -33,7 +33,7 @@ export function diskTrouble(error: unknown): string | null {
   return TROUBLES.find(([pattern]) => pattern.test(messages))?.[1] ?? null;
 }
 
-/** Other reasons for which git cannot work in a repository, by git's messages about them. */
+/** Other reasons for which git cannot work in a repository, by git's messages about them; `$1` is what a message names. */
 const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
   [/^fatal: bad (?:\S+ )?config\b/im, 'git cannot parse its configuration; see git config --list'],
   [
@@ -61,6 +61,10 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
     'the disk reports errors; check the system log',
   ],
   [
+    /^fatal: bad object (refs\/\S+)/m,
+    '$1 names an object that is missing; fetch the object, or delete the ref (git update-ref -d $1)',
+  ],
+  [
     /^error: [Oo]bject [0-9a-f]+ not a |^error: Could not read [0-9a-f]+$|^fatal: bad object |^fatal: loose object .* is corrupt|\bunable to (?:read tree|unpack) |\) is corrupt$/m,
     'an object is missing, damaged or of the wrong type; see git fsck',
   ],
@@ -73,7 +77,8 @@ function startTrouble(error: unknown): string | null {
 
 function repositoryTrouble(error: unknown): string | null {
   const text = stderrOf(error);
-  return REPOSITORY_TROUBLES.find(([pattern]) => pattern.test(text))?.[1] ?? null;
+  const [pattern, trouble] = REPOSITORY_TROUBLES.find((each) => each[0].test(text)) ?? [];
+  return trouble?.replaceAll('$1', () => pattern?.exec(text)?.[1] ?? '') ?? null;
 }
 
 /**

@@ -125,6 +125,11 @@ it.each(
       text: 'error: open("ds/apps/web.yaml"): Operation not permitted',
       means: 'may not read it; check owner and permissions',
     },
+    {
+      text: 'fatal: bad object refs/tags/v1',
+      means:
+        'refs/tags/v1 names an object that is missing; fetch the object, or delete the ref (git update-ref -d refs/tags/v1)',
+    },
     { text: 'Error: spawn git EMFILE', means: 'too many files are open' },
     {
       text: 'fatal: not a git repository (or any of the parent directories): .git',

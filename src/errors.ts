@@ -55,7 +55,12 @@ interface WayBack {
 /** The facts that each kind of error can tell besides its message; they are safe to show. */
 export interface ErrorDetails {
   invalid: Files & Diagnosis & { version?: number; known?: number };
-  absent: { missing?: 'app' | 'device_group' | 'revision' | 'entry'; apps?: readonly string[] };
+  /** `hint`: how to make it known. */
+  absent: {
+    missing?: 'app' | 'device_group' | 'revision' | 'entry';
+    apps?: readonly string[];
+    hint?: string;
+  };
   present: { existing?: 'app' | 'device_group' };
   'moved-on': Record<never, never>;
   conflict: Files & OwnCommit & WayBack & { rows?: number; copied?: number };

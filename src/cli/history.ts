@@ -109,7 +109,7 @@ async function readEntries(
 async function readEntry(commit: FolderCommit, key: string | null, past: OpenPast): Promise<HistoryEntry> {
   const files = key === null ? commit.files : commit.files.filter((file) => keyAt(file) === key);
   const found = await changesOf(files, past.revisions.blob, past.defaults);
-  return { entry: commitEntry(commit, null), changes: found.map(({ change }) => change) };
+  return { entry: commitEntry(commit, past.forge), changes: found.map(({ change }) => change) };
 }
 
 /** Returns an entry as `GET /api/v2/history` has it; the ids are known to a manager only. */

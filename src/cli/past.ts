@@ -1,6 +1,7 @@
 import { loadEntries } from '../desired/load.ts';
 import { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
+import { webAddressOf } from '../history/message.ts';
 import { KINDS, NAME_PATTERN, type ObjectKey, parseKey } from '../protocol/name.ts';
 import type { Present } from '../rollback/rollback.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
@@ -12,6 +13,8 @@ import { openRepository } from './work-tree.ts';
 /** What the commands of the past work on. */
 export interface OpenPast extends Present {
   folder: string;
+  /** The address of the repository's page at the forge (`webAddressOf`); null if it is not known. */
+  forge: string | null;
   revisions: RevisionReader;
 }
 
@@ -32,7 +35,14 @@ export async function withPast<T>(
     const entries = await revisions.entriesAt('HEAD');
     if (revision === null || entries === null) throw new UsageError('the branch has no commit yet');
     const desired = await loadEntries(new DesiredState(), entries, revisions.blob, defaults);
-    return await use({ folder, revisions, revision, desired, defaults });
+    return await use({
+      folder,
+      forge: webAddressOf(revisions.remote),
+      revisions,
+      revision,
+      desired,
+      defaults,
+    });
   } finally {
     await revisions.close();
   }

@@ -49,13 +49,13 @@ interface Shown {
 }
 
 async function fromGit(past: OpenPast, name: string): Promise<Shown> {
-  const { folder, revisions, defaults } = past;
+  const { folder, revisions, defaults, forge } = past;
   const revision = await commitOf(name, 'the revision', revisions);
   const commit = await commitToUndo(revisions, revision).catch((error: unknown) => {
     throw withShallowHint(error, revisions);
   });
   const found = await changesOf(commit.files, revisions.blob, defaults);
-  const entry = { entry: commitEntry(commit, null), changes: found.map(({ change }) => change) };
+  const entry = { entry: commitEntry(commit, forge), changes: found.map(({ change }) => change) };
   const unread = entry.changes.filter(({ isInvalid }) => isInvalid).length;
   const files = await filesOf(commit, past);
   const shown: ShownEntry = {

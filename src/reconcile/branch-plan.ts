@@ -75,7 +75,17 @@ async function resolveAtOrigin(
   const found = known ?? (await origin?.find(name)) ?? null;
   const revision = found === null ? null : await reader.resolve(found);
   if (revision !== null) return revision;
-  throw new HoldfastError('absent', `there is no revision ${name.slice(0, 200)}`, { missing: 'revision' });
+  const hint = origin === null ? pullRequestHint(name) : null;
+  const details = { missing: 'revision' as const, ...(hint === null ? {} : { hint }) };
+  throw new HoldfastError('absent', `there is no revision ${name.slice(0, 200)}`, details);
+}
+
+/** A clone is people's own: nothing is fetched into it, and it has no pull requests unless somebody fetches them. */
+function pullRequestHint(name: string): string | null {
+  const [, kind, number] = /^(pr|mr)\/(\d{1,9})$/.exec(name) ?? [];
+  if (number === undefined) return null;
+  const ref = kind === 'pr' ? `pull/${number}/head` : `merge-requests/${number}/head`;
+  return `this manager follows a clone on its own machine, and fetches nothing into it; there, git fetch origin ${ref}:${name} makes it a branch`;
 }
 
 function headOf({ reconciler }: BranchPlanDependencies): string {

@@ -78,7 +78,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const { emit } = events;
   const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, emit });
   const info = openInfoCache(config, parts);
-  const { indexer, past } = buildHistory(config, parts, () => reconciler.passes.memory());
+  const { indexer, past } = buildHistory(parts, () => reconciler.passes.memory());
   addListeners(events, { info, recorder, indexer }, parts);
   const reconciler = createReconciler({
     ...parts,
@@ -141,12 +141,11 @@ async function recordSeeding(recorder: Recorder, { seeding, recordVersion }: Pas
 }
 
 function buildHistory(
-  { GIT_REMOTE }: Config,
-  { source: { reader, record, origin }, store, defaults, logger }: EngineParts,
+  { source: { reader, record, origin, remote }, store, defaults, logger }: EngineParts,
   memory: HistoryDependencies['memory'],
 ): Pick<Engine, 'indexer' | 'past'> {
   const onFailure = createHistoryLog(logger);
-  const forge = webAddressOf(GIT_REMOTE);
+  const forge = webAddressOf(remote);
   const indexer = createIndexer({ reader, store, defaults, forge, memory, onFailure });
   return { indexer, past: createPast({ reader, origin, store, indexer, defaults, folder: record.folder }) };
 }

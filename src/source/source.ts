@@ -145,6 +145,11 @@ export interface Source {
   record: IdsRecord;
   /** The remote repository; null if the source is a repository of this machine. */
   origin: SourceOrigin | null;
+  /**
+   * The address of the repository that commits come from, perhaps with credentials: of the origin or, of a clone on this machine,
+   * of its remote. Null if there is none.
+   */
+  remote: string | null;
   /** Whether the folder exists on disk, even if no commit has it yet. Always false for a remote repository. */
   isFolderOnDisk(): Promise<boolean>;
   /** Ends every process and closes reader and publisher. */

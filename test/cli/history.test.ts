@@ -129,6 +129,38 @@ ${first}  TIME  begin  Pat
   });
 });
 
+describe('pull requests in history and show', () => {
+  it.each<[string, [remote: string, url: string][], string | null]>([
+    [
+      'origin',
+      [
+        ['fork', 'https://git.example/me/x'],
+        ['origin', 'git@git.example:acme/x.git'],
+      ],
+      'acme/x',
+    ],
+    ['the only remote', [['upstream', 'https://u:secret@git.example/up/x']], 'up/x'],
+    [
+      'no remote among several',
+      [
+        ['a', 'https://git.example/a/x'],
+        ['b', 'https://git.example/b/x'],
+      ],
+      null,
+    ],
+    ['no remote that is a folder', [['origin', '/srv/git/x.git']], null],
+    ['no remote if there is none', [], null],
+  ])('have the address of %s', async (_, remotes, path) => {
+    const repository = await testRepository();
+    for (const [name, url] of remotes) await repository.git('remote', 'add', name, url);
+    await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: web:1\n' }), 'begin (#3)');
+    const url = path === null ? null : `https://git.example/${path}/pull/3`;
+    const { entries } = JSON.parse((await run(repository, 'history', '--format', 'json')).out);
+    expect(entries[0].pull_request).toEqual({ number: 3, url });
+    expect((await run(repository, 'show', 'HEAD')).out).toContain(`#3${url === null ? '\n' : ` ${url}\n`}`);
+  });
+});
+
 describe('show', () => {
   it('shows who made a commit, why, and what it changed, with values', async () => {
     const { repository, commits } = await repositoryWithMerge();

@@ -41,6 +41,28 @@ describe('GET /plan', () => {
     expect((await manager.get(`/api/v2/plan?revision=${encodeURIComponent(revision)}`)).status).toBe(status);
   });
 
+  it.each([
+    ['pr/12', 'refs/pull/12/head', 'git fetch origin pull/12/head:pr/12'],
+    ['mr/7', 'refs/merge-requests/7/head', 'git fetch origin merge-requests/7/head:mr/7'],
+  ])('says how a clone comes to have %s, and plans it then', async (name, ref, command) => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startManager({ files: SMALL_FLEET });
+    const { repository } = manager;
+    await repository.git('remote', 'add', 'origin', origin.url);
+    await repository.git('switch', '--quiet', '--create', 'topic');
+    const topic = await repository.commit(inDesiredState(WEB_2));
+    await repository.git('switch', '--quiet', 'main');
+    await repository.git('push', '--quiet', 'origin', `topic:${ref}`);
+    const absent = await manager.get(`/api/v2/plan?revision=${name}`);
+    expect(absent).toMatchObject({
+      status: 404,
+      body: { revision_exists: false, hint: expect.stringContaining(command) },
+    });
+    await repository.git(...command.split(' ').slice(1), '--quiet');
+    const { status, body } = await manager.get(`/api/v2/plan?revision=${name}`);
+    expect([status, body.revision]).toEqual([200, topic]);
+  });
+
   it('refuses a branch that has no commit in common', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     await manager.repository.git('switch', '--quiet', '--orphan', 'other');

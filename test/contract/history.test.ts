@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { inDesiredState } from '../support/folder.ts';
+import { testRepository } from '../support/git.ts';
 import { startManager, type TestManager, USER } from '../support/manager.ts';
 import { suiteManager } from '../support/suite.ts';
 
@@ -26,6 +28,18 @@ const subjects = async (manager: TestManager, query = ''): Promise<string[]> =>
 async function complete(manager: TestManager): Promise<void> {
   while (!(await manager.get('/api/v2/history')).body.complete);
 }
+
+describe('pull requests in the history of a clone', () => {
+  it('have the address at the forge that the clone comes from', async () => {
+    const repository = await testRepository();
+    await repository.git('remote', 'add', 'origin', 'https://ana:secret@git.example/acme/fleet.git');
+    await repository.commit(inDesiredState({ 'apps/web.yaml': WEB }), 'begin (#3)');
+    const manager = await startManager({ repository });
+    await complete(manager);
+    const [entry] = (await manager.get('/api/v2/history')).body.entries;
+    expect(entry.pull_request).toEqual({ number: 3, url: 'https://git.example/acme/fleet/pull/3' });
+  });
+});
 
 describe('GET /api/v2/history', () => {
   const suite = suiteManager(

@@ -121,6 +121,14 @@ export const absentErrors = {
   ),
 };
 
+/** The reply to a revision that is not there, and where it could come from. */
+export const revisionAbsence = json(
+  'There is no such revision. `hint` says how to make a pull request known, where the manager follows a clone.',
+  z
+    .object({ revision_exists: z.literal(false), hint: z.string().optional() })
+    .meta({ id: 'RevisionAbsence' }),
+);
+
 /** The replies to a failed precondition. */
 export const conditionErrors = {
   404: json('There is no such revision as Holdfast-Base.', RevisionExists),

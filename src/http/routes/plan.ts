@@ -6,7 +6,7 @@ import { EffectRecord, ProblemRecord, StepRecord } from '../../protocol/plan.ts'
 import type { BranchPlan } from '../../reconcile/branch-plan.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
-import { commonErrors, conditionErrors, Fault, json, parameterErrors } from '../openapi/replies.ts';
+import { commonErrors, Fault, json, parameterErrors, revisionAbsence } from '../openapi/replies.ts';
 import { readQuery, Text } from '../request/query.ts';
 
 const Query = z.object({
@@ -35,7 +35,7 @@ const docs = documented({
   errors: {
     ...commonErrors,
     ...parameterErrors,
-    404: conditionErrors[404],
+    404: revisionAbsence,
     409: json('It has no commit in common with the branch that is followed.', Fault),
   },
 });

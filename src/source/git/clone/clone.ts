@@ -9,6 +9,7 @@ import { followedBranch, followedHead } from '../refs/followed.ts';
 import { requireBranch } from '../refs/missing-branch.ts';
 import { syncRef } from '../refs/sync.ts';
 import { createRepository, dropUnfinished } from '../repository/new-repository.ts';
+import { remoteAddress } from '../repository/remote-address.ts';
 import { findRepository, type Machine, type Repository } from '../repository/repository.ts';
 import { followReplaced } from '../watch/replaced.ts';
 import { watchRepository } from '../watch/watch.ts';
@@ -77,6 +78,7 @@ export async function openClone(options: CloneOptions): Promise<CloneSource> {
     publisher,
     record: createCloneRecord(repository, onDisk, cleanUp.afterWrite),
     origin: null,
+    remote: await remoteAddress(repository),
     isFolderOnDisk: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     watch,
     close: async () => {

@@ -70,6 +70,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     { ...options, branch },
     { repository, writer, reader, origin, turns, fetch: mirror.fetch },
   );
+  const recording = { repository, branch, turns, mirror, access, maintenance };
   return {
     repository,
     reader,
@@ -78,17 +79,10 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
       close: writer.close,
     },
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({
-      repository,
-      branch,
-      origin: recordOrigin,
-      turns,
-      mirror,
-      access,
-      maintenance,
-    }),
+    record: createOriginRecord({ ...recording, origin: recordOrigin }),
     // There is no work tree: a folder exists only once it is in a commit.
     isFolderOnDisk: async () => false,
+    remote: options.access.url,
     origin: { refresh: () => add(mirror.repairAndFetch), find: lookUp, ...endings },
     close: async () => {
       endings.abandon();

@@ -261,6 +261,8 @@ export const commands = {
   deletedFiles: () => command('diff-files', '--diff-filter=D', '--name-only', '-z', '--ignore-submodules'),
   /** Prints the names of all settings about filters and hooks: programs that work on files or refs. */
   programSettings: () => command('config', '-z', '--name-only', '--get-regexp', '^(filter|hook)\\.'),
+  /** Prints name and value of the settings that have addresses of remotes. */
+  remoteAddresses: () => command('config', '-z', '--get-regexp', '^remote\\..*\\.url$'),
   ignoresCase: () => command('config', '--type=bool', '--get', 'core.ignoreCase'),
   listWorkTrees: () => command('worktree', 'list', '--porcelain', '-z'),
   updateRefs: () => command('update-ref', '-m', 'holdfast', '--stdin', '-z'),

@@ -3,6 +3,7 @@ import type { FolderLog, LogQuery } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
 import { branchTip, currentBranch, unreadableCommit } from '../refs/tips.ts';
+import { remoteAddress } from '../repository/remote-address.ts';
 import { findRepository, isShallow, type Machine, type Repository } from '../repository/repository.ts';
 import { type DiskDifferences, readDiskDifferences } from './disk-differences.ts';
 import { findFolder } from './folder-tree.ts';
@@ -28,6 +29,8 @@ export interface RevisionReader {
   commonAncestor(one: string, other: string): Promise<string | null>;
   /** Resolves to how a commit of the work tree would differ from the folder on disk. */
   diskDifferences(): Promise<DiskDifferences>;
+  /** The address of the remote that the clone comes from, perhaps with credentials; null if there is none. */
+  remote: string | null;
   /** Whether the clone has only a part of the history. */
   isShallow: boolean;
   close(): Promise<void>;
@@ -59,6 +62,7 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       return readCommonAncestor(repository, objects, first.id, second.id);
     },
     diskDifferences: () => readDiskDifferences(repository),
+    remote: await remoteAddress(repository),
     isShallow: await isShallow(repository),
     close: () => objects.close(),
   };

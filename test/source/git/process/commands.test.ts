@@ -121,6 +121,7 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['deletedFiles', []],
   ['programSettings', []],
   ['ignoresCase', []],
+  ['remoteAddresses', []],
   ['listWorkTrees', []],
   ['updateRefs', []],
   ['fetchOne', ['ref']],

@@ -61,6 +61,24 @@ describe('a write of a file', () => {
       { invalid_parameters: { kind: 'must be one of app, device_group' } },
     ],
     ['without a text', 400, WEB, {}, any, { missing_parameters: ['text'] }],
+    ...['\0', '\ud800'].map(
+      (character): [string, number, string, unknown, Record<string, string>, unknown] => [
+        `with ${JSON.stringify(character)} in its text`,
+        400,
+        WEB,
+        { text: `${TEXT}# ${character}\n` },
+        any,
+        { invalid_parameters: { text: 'must be Unicode text without NUL characters' } },
+      ],
+    ),
+    [
+      'for a new file that must be there, too',
+      412,
+      WEB,
+      { text: TEXT },
+      { ...any, 'if-none-match': '*' },
+      { error: expect.any(String) },
+    ],
     [
       'with another member',
       400,

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { absentError, ownError } from '../../change/refusals.ts';
+import { absentError, fileMoved, ownError } from '../../change/refusals.ts';
 import { type ObjectFile, setOf, type Write } from '../../change/write.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
+import { FreeText } from '../../protocol/text.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { sendPreview } from '../dry-run.ts';
@@ -27,7 +28,7 @@ const FileRecord = z
   })
   .meta({ id: 'ObjectFile' });
 
-const FileText = z.strictObject({ text: z.string() }).meta({ id: 'FileText' });
+const FileText = z.strictObject({ text: FreeText }).meta({ id: 'FileText' });
 
 const readDocs = documented({
   operationId: 'getFile',
@@ -87,10 +88,12 @@ function sendFile(
 /** Returns the blob that the file must have by the conditions of a request; null if there must be no file. */
 function expectedBlob(request: FastifyRequest, present: ObjectFile | null): string | null {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers;
-  if (ifMatch === undefined && ifNoneMatch?.trim() !== '*') {
+  const isNew = ifNoneMatch?.trim() === '*';
+  if (ifMatch === undefined && !isNew) {
     const message = 'send If-Match with the ETag of the file, or If-None-Match: * for a new one';
     throw new RequestRefused(428, message);
   }
+  if (isNew && present !== null) throw fileMoved(present.blob);
   if (ifMatch === undefined) return null;
   const tags = ifMatchIn(request);
   const tag = present === null ? null : `"${present.blob}"`;

@@ -26,6 +26,8 @@ export async function undoObject(
   { desired }: Present,
   past: Past,
 ): Promise<Outcome> {
+  // A file that only moved: its object stays where it is.
+  if (change.before !== null && change.before.blob === change.after?.blob) return DONE;
   const now = desired.object(change.kind, change.name);
   const quick = now === undefined ? undoOfAbsent(change) : undoOfBytes(change, now);
   if (quick !== null) return 'blob' in quick ? bytesOf(quick, past) : quick;

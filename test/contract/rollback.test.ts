@@ -167,6 +167,17 @@ describe('POST /rollback of a commit', () => {
     expect(await manager.repository.show('desired-state/apps/web.yaml')).toBe(WEB);
   });
 
+  it('has nothing to take back of a move, also if the file was changed since', async () => {
+    const { manager, commits } = await followed(
+      { 'apps/web.yaml': null, 'apps/shop/web.yaml': WEB },
+      { 'apps/shop/web.yaml': WEB.replace('web:1', 'web:2') },
+    );
+    expect(await rollback(manager, { undo: commits[1] })).toMatchObject({
+      status: 202,
+      body: { revision: null, ids: {} },
+    });
+  });
+
   it('is a conflict for a field that was changed again, and commits nothing', async () => {
     const { manager, commits } = await followed(
       { 'apps/web.yaml': WEB.replace('web:1', 'web:2') },
@@ -205,6 +216,18 @@ describe('POST /rollback refuses', () => {
       { to: 'main', objects: ['web'] },
       400,
       { invalid_parameters: { objects: expect.any(String) } },
+    ],
+    [
+      'with_apps without a group',
+      { to: 'main', all: true, with_apps: true },
+      400,
+      { invalid_parameters: { with_apps: 'is an option of "group"' } },
+    ],
+    [
+      'an empty reason, and an empty list',
+      { to: 'main', objects: [], reason: ' ' },
+      400,
+      { invalid_parameters: { reason: 'must not be empty', objects: 'must not be empty' } },
     ],
     ['an unknown revision', { to: 'nope', all: true }, 404, { revision_exists: false }],
     ['an expression of git', { undo: 'main~1' }, 404, { revision_exists: false }],

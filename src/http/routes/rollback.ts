@@ -11,7 +11,7 @@ import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { json, writeErrors } from '../openapi/replies.ts';
 import { badFields, readJson } from '../request/fields.ts';
-import { isDryRun, reasonAndBase, WriteOptions } from '../request/write-options.ts';
+import { isDryRun, MAX_REASON, reasonAndBase, WriteOptions } from '../request/write-options.ts';
 import { RequestRefused } from '../request-refused.ts';
 import { sendAtRevision } from '../revision.ts';
 
@@ -20,23 +20,32 @@ const ObjectName = z
   .refine((text) => /^(app|device_group)\//.test(text) && NAME_PATTERN.test(parseKey(text).name), {
     error: 'must be app/NAME or device_group/NAME',
   });
-const Revision = z.string().min(1).describe('A full or short id of a commit, a branch or a tag.');
+/** The most objects that a restore can name. */
+const MOST_OBJECTS = 1000;
+const Revision = z
+  .string()
+  .min(1, 'must not be empty')
+  .describe('A full or short id of a commit, a branch or a tag.');
 
 const RollbackBody = z
   .strictObject({
     to: Revision.optional(),
-    objects: z.array(ObjectName).min(1).max(1000).optional(),
+    objects: z
+      .array(ObjectName)
+      .min(1, 'must not be empty')
+      .max(MOST_OBJECTS, `must have at most ${MOST_OBJECTS} entries; use all or group`)
+      .optional(),
     group: Name.optional(),
     with_apps: z.boolean().optional().describe('With group: also the apps that it listed then.'),
-    all: z.literal(true).optional(),
+    all: z.literal(true, { error: 'must be true, or left out' }).optional(),
     undo: Revision.optional(),
     with_dependencies: z.boolean().optional().describe('Also bring back the apps that groups need.'),
     allow_delete: z.boolean().optional().describe('Delete objects that did not exist then.'),
     reason: z
       .string()
       .trim()
-      .min(1)
-      .max(2000)
+      .min(1, 'must not be empty')
+      .max(MAX_REASON, `must have at most ${MAX_REASON} characters`)
       .optional()
       .describe('Why, for the body of the commit message.'),
   })
@@ -84,7 +93,8 @@ const docs = documented({
 export function rollbackRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/rollback', docs, async (request, reply) => {
     const body = readBody(request);
-    const { base, reason = body.reason } = reasonAndBase(request);
+    const { base, reason: asked } = reasonAndBase(request);
+    const reason = body.reason ?? asked;
     if (reason === undefined)
       throw new RequestRefused(400, 'a reason is missing', { missing_parameters: ['reason'] });
     const { user, id } = request;
@@ -118,6 +128,8 @@ function readBody(request: FastifyRequest): RollbackBody {
   const why = 'takes either "to" with one of "objects", "group" and "all", or "undo" alone';
   const isRight = to === undefined ? selections === 0 : undo === undefined && selections === 1;
   if (!isRight) throw badFields([], [], [[to === undefined ? 'undo' : 'to', why]]);
+  if (parsed.data.with_apps !== undefined && group === undefined)
+    throw badFields([], [], [['with_apps', 'is an option of "group"']]);
   return parsed.data;
 }
 

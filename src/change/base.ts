@@ -1,6 +1,7 @@
 import { classifyPath } from '../desired/file.ts';
 import type { HoldfastError } from '../errors.ts';
 import { keyOf } from '../protocol/name.ts';
+import { findRevision } from '../source/find-revision.ts';
 import type { Reader } from '../source/source.ts';
 import { changedSince, revisionAbsent } from './refusals.ts';
 import type { WriterDependencies } from './write.ts';
@@ -17,9 +18,9 @@ export interface BoundBase {
  */
 export async function boundBase(
   base: string,
-  { reader, reconciler }: Pick<WriterDependencies, 'reader' | 'reconciler'>,
+  { reader, origin, reconciler }: Pick<WriterDependencies, 'reader' | 'origin' | 'reconciler'>,
 ): Promise<BoundBase> {
-  const revision = await reader.resolve(base);
+  const revision = await findRevision(base, { reader, origin });
   if (revision === null) throw revisionAbsent();
   const head = reconciler.passes.reading()?.revision ?? null;
   const paths = revision === head ? [] : await changedPaths(revision, head, reader);

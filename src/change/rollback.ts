@@ -14,7 +14,7 @@ import type { Past, Present, Rollback, RollbackEdit, RollbackOptions } from '../
 import { type Selection, selectedObjects } from '../rollback/selection.ts';
 import { commitToUndo, undo } from '../rollback/undo.ts';
 import { findRevision } from '../source/find-revision.ts';
-import type { Reader, SourceOrigin } from '../source/source.ts';
+import type { Reader } from '../source/source.ts';
 import { revisionAbsent } from './refusals.ts';
 import { settle } from './settle.ts';
 import {
@@ -46,16 +46,11 @@ export interface Rollbacks {
   preview(request: RollbackRequest, context: WriteContext): Promise<RollbackPreview>;
 }
 
-/** What rollbacks depend on. */
-export interface RollbackDependencies extends WriterDependencies {
-  origin: SourceOrigin | null;
-}
-
 /** How many rollbacks can wait for their turn. */
 const MAX_WAITING = 16;
 
 /** Creates the rollbacks, which are worked out one at a time and carried out by the writer. */
-export function createRollbacks(writer: Writer, dependencies: RollbackDependencies): Rollbacks {
+export function createRollbacks(writer: Writer, dependencies: WriterDependencies): Rollbacks {
   const limited = createLimiter(1, MAX_WAITING, () => {
     return new HoldfastError('unavailable', 'too many rollbacks are in progress; try again');
   });
@@ -69,7 +64,7 @@ async function commitRollback(
   request: RollbackRequest,
   context: WriteContext,
   writer: Writer,
-  dependencies: RollbackDependencies,
+  dependencies: WriterDependencies,
 ): Promise<SetResult> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const { base, way, set } = await workOut(request, dependencies);
@@ -88,7 +83,7 @@ async function previewRollback(
   request: RollbackRequest,
   context: WriteContext,
   writer: Writer,
-  dependencies: RollbackDependencies,
+  dependencies: WriterDependencies,
 ): Promise<RollbackPreview> {
   const { base, way, set } = await workOut(request, dependencies);
   const { alsoLost, needs } = way;
@@ -104,7 +99,7 @@ interface WorkedOut {
 }
 
 /** Works out the way back from the head. Rejects as `conflict` if it is blocked by anything but needs. */
-async function workOut(request: RollbackRequest, dependencies: RollbackDependencies): Promise<WorkedOut> {
+async function workOut(request: RollbackRequest, dependencies: WriterDependencies): Promise<WorkedOut> {
   const { reader, reconciler, defaults } = dependencies;
   const revision = await findRevision('to' in request ? request.to : request.undo, dependencies);
   const { head } = await settle(dependencies);

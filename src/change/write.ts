@@ -4,7 +4,7 @@ import type { DeviceGroup } from '../protocol/device-group.ts';
 import { type Kind, keyOf, type ObjectKey } from '../protocol/name.ts';
 import type { Preview } from '../protocol/plan.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
-import type { Publisher, Reader } from '../source/source.ts';
+import type { Publisher, Reader, SourceOrigin } from '../source/source.ts';
 import type {
   AtRevision,
   ObjectReads,
@@ -158,6 +158,8 @@ export interface Writer {
 export interface WriterDependencies {
   reconciler: Reconciler;
   reader: Reader;
+  /** Where branches and tags are looked up that are not here; null without a remote. */
+  origin: SourceOrigin | null;
   publisher: Publisher;
   store: ObjectReads & Reachable;
   defaults: AppDefaults;

@@ -94,6 +94,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const writing: WriterDependencies = {
     reconciler,
     reader,
+    origin,
     publisher,
     store,
     defaults,
@@ -104,7 +105,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     waitLimit,
   };
   const writer = createWriter(writing);
-  const rollbacks = createRollbacks(writer, { ...writing, origin });
+  const rollbacks = createRollbacks(writer, writing);
   const branchPlans = createBranchPlans({ source, reconciler, defaults });
   return { events, reconciler, recorder, indexer, past, writer, rollbacks, branchPlans, info, waitLimit };
 }

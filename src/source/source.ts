@@ -55,8 +55,8 @@ export interface Reader extends IdsReader {
    */
   head(): Promise<Head>;
   /**
-   * Resolves to the commit that a user names: by its full id or a unique beginning of it, or by a branch or a tag, which are
-   * those of the origin if there is one. Null if there is none, also for git's expressions (`main~1`, `HEAD@{1}`).
+   * Resolves to the commit that a user names: by its full id or a unique beginning of it, or by a branch or a tag. Null if
+   * there is none, also for git's expressions (`main~1`, `HEAD@{1}`).
    */
   resolve(name: string): Promise<string | null>;
   /** Resolves to the newest commit, `revision` or an ancestor of it, that changed the folder; null if none did. */

@@ -55,6 +55,7 @@ export async function buildWriterEngine(options: WriterEngineOptions = {}): Prom
     waitLimit: WAIT_LIMIT,
     reconciler: wrap(reconciler, options.reconciler?.(engine) ?? {}),
     reader: wrap(source.reader, options.reader?.(engine) ?? {}),
+    origin: null,
     publisher: wrap(source.publisher, { publish }),
     store: wrap(store, options.store?.(engine) ?? {}),
     defaults: DEFAULTS,
@@ -67,7 +68,7 @@ export async function buildWriterEngine(options: WriterEngineOptions = {}): Prom
   return {
     ...engine,
     writer,
-    rollbacks: createRollbacks(writer, { ...dependencies, origin: null }),
+    rollbacks: createRollbacks(writer, dependencies),
     published,
   };
 }

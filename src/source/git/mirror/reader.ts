@@ -1,5 +1,5 @@
 import { HoldfastError } from '../../../errors.ts';
-import type { Head, Reader, SourceOrigin } from '../../source.ts';
+import type { Head, Reader } from '../../source.ts';
 import type { MirrorState } from './state.ts';
 
 /**
@@ -54,23 +54,5 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     commitsBetween: suspecting(inner.commitsBetween),
     log: suspecting(inner.log),
     blame: suspecting(inner.blame),
-  };
-}
-
-const FULL_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
-
-/**
- * Returns a reader that also resolves branches, tags and pull requests of origin, of which the mirror has only the branch that
- * is followed. A full id that the mirror lacks is of a commit that was lost, or of another repository: it is not looked for.
- */
-export function resolvingAtOrigin(reader: Reader, find: SourceOrigin['find']): Reader {
-  return {
-    ...reader,
-    resolve: async (name) => {
-      const known = await reader.resolve(name);
-      if (known !== null || FULL_ID.test(name)) return known;
-      const found = await find(name);
-      return found === null ? null : reader.resolve(found);
-    },
   };
 }

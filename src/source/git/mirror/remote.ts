@@ -24,7 +24,7 @@ import { findAtOrigin } from './find.ts';
 import { removeFailedWriter } from './leftovers.ts';
 import { createMaintenance } from './maintenance.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
-import { mirrorReader, resolvingAtOrigin } from './reader.ts';
+import { mirrorReader } from './reader.ts';
 import { createOriginRecord } from './record.ts';
 import { createMirrorState } from './state.ts';
 
@@ -65,7 +65,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const turns = new Queue();
   const add = <T>(act: () => Promise<T>) => turns.run(() => maintenance.addingObjects(act));
   const lookUp = oneByOne((name) => add(() => find(name)));
-  const reader = resolvingAtOrigin(mirrorReader(inner, branch, mirror), lookUp);
+  const reader = mirrorReader(inner, branch, mirror);
   const publish = remotePublisher(
     { ...options, branch },
     { repository, writer, reader, origin, turns, fetch: mirror.fetch },

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 
 /** Milliseconds for which work can hold the event loop before it lets other work run. */
 const BUDGET = 4;
@@ -20,6 +20,20 @@ export async function runYielding<T>(work: Iterator<unknown, T>): Promise<T> {
   const pace = new Pace();
   const result = await pace.pieces(work);
   await pace.end();
+  return result;
+}
+
+/** The longest rest, in milliseconds: a long piece of work must not be followed by as long a rest. */
+const LONGEST_REST = 50;
+
+/**
+ * Runs a piece of background work, and then rests for as long as that took. Many small pieces one after another would
+ * otherwise slow down everything that needs many turns of the event loop.
+ */
+export async function withRest<T>(work: () => Promise<T>): Promise<T> {
+  const start = performance.now();
+  const result = await work();
+  await sleep(Math.min(performance.now() - start, LONGEST_REST));
   return result;
 }
 

@@ -1,11 +1,12 @@
+import { withRest } from '../../async/pace.ts';
 import type { FolderLog } from '../../source/source.ts';
 import type { Entry, HistoryState } from '../../store/entry.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import { entryOfCommit, readCommit } from './entries.ts';
 import { isIndexed } from './range.ts';
 
-/** Commits that are indexed at once. */
-const PAGE = 100;
+/** Commits that are indexed at once; who reads the history, or ends the manager, waits for them. */
+const PAGE = 25;
 
 /**
  * Indexes some of the commits from before the store, newest first, and stores where to go on. Resolves to whether there can be
@@ -18,7 +19,7 @@ export async function indexOlder(state: HistoryState, dependencies: HistoryDepen
   const entries: Entry[] = [];
   for (const commit of page?.commits ?? []) {
     if (await isIndexed(store, commit)) continue;
-    const entry = entryOfCommit(await readCommit(commit, dependencies), forge);
+    const entry = entryOfCommit(await withRest(() => readCommit(commit, dependencies)), forge);
     entries.push({ n: state.oldest - 1 - entries.length, ...entry });
   }
   const from = page?.next ?? null;

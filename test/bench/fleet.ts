@@ -98,12 +98,26 @@ function* filesOf(apps: number, groups: number): Generator<[path: string, text: 
   }
 }
 
+/** A commit to import. */
+export interface NewCommit {
+  author: string;
+  /** Unix seconds. */
+  time: number;
+  message: string;
+  files: Iterable<[path: string, text: string]>;
+  /** The author of a commit with the same files, which this one merges. */
+  merges?: string;
+}
+
 /** Adds a commit to the branch without a work tree, which is quick even with many files. */
-export async function importFiles(
-  folder: string,
-  files: Iterable<[path: string, text: string]>,
-): Promise<void> {
-  const child = spawn('git', ['-C', folder, 'fast-import', '--quiet', '--date-format=now'], {
+export function importFiles(folder: string, files: Iterable<[path: string, text: string]>): Promise<void> {
+  const time = Math.floor(Date.now() / 1000);
+  return importCommits(folder, [{ author: 'Pat', time, message: 'fleet', files }]);
+}
+
+/** Adds commits to the branch without a work tree. */
+export async function importCommits(folder: string, commits: Iterable<NewCommit>): Promise<void> {
+  const child = spawn('git', ['-C', folder, 'fast-import', '--quiet'], {
     env: { PATH: process.env['PATH'], ...USER_ENV },
     stdio: ['pipe', 'ignore', 'inherit'],
   });
@@ -112,13 +126,37 @@ export async function importFiles(
     if (!stdin.write(text)) await once(stdin, 'drain');
   };
   const closed = once(child, 'close');
-  await write('commit refs/heads/main\ncommitter Pat <pat@example.com> now\ndata 5\nfleet\n');
-  if (await hasHead(folder)) await write('from refs/heads/main^0\n');
-  for (const [path, text] of files)
-    await write(`M 100644 inline ${path}\ndata ${Buffer.byteLength(text)}\n${text}\n`);
+  if (await hasHead(folder)) await write('reset refs/heads/main\nfrom refs/heads/main^0\n\n');
+  for (const commit of commits) for (const command of commandsOf(commit)) await write(command);
   stdin.end('\n');
   const [code] = await closed;
   if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
+}
+
+/** The commands of fast-import that make a commit, and before it the one that it merges. */
+function* commandsOf({ author, time, message, files, merges }: NewCommit): Generator<string> {
+  if (merges === undefined) {
+    yield header('main', author, time, message);
+    for (const file of files) yield fileCommand(file);
+    return;
+  }
+  const changes = Array.from(files, fileCommand);
+  yield 'reset refs/heads/side\nfrom refs/heads/main\n\n';
+  yield* [header('side', merges, time, `${message}, a part of it`), ...changes];
+  yield* [header('main', author, time, message), 'merge refs/heads/side\n', ...changes];
+}
+
+function header(branch: string, author: string, time: number, message: string): string {
+  const person = `${author} <${author.toLowerCase()}@example.com> ${time} +0000`;
+  return `commit refs/heads/${branch}\nauthor ${person}\ncommitter ${person}\n${data(message)}`;
+}
+
+function fileCommand([path, text]: [path: string, text: string]): string {
+  return `M 100644 inline ${path}\n${data(text)}`;
+}
+
+function data(text: string): string {
+  return `data ${Buffer.byteLength(text)}\n${text}\n`;
 }
 
 async function hasHead(folder: string): Promise<boolean> {

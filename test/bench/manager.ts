@@ -77,7 +77,16 @@ async function isReady(address: string): Promise<boolean> {
 }
 
 /** The resident memory of a process in bytes; NaN except on Linux. */
-export async function residentMemory(pid: number): Promise<number> {
+export function residentMemory(pid: number): Promise<number> {
+  return memoryLine(pid, /^VmRSS:\s+(\d+) kB/m);
+}
+
+/** The most resident memory that a process had, in bytes; NaN except on Linux. */
+export function peakMemory(pid: number): Promise<number> {
+  return memoryLine(pid, /^VmHWM:\s+(\d+) kB/m);
+}
+
+async function memoryLine(pid: number, pattern: RegExp): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(text)?.[1] ?? Number.NaN) * 1024;
+  return Number(pattern.exec(text)?.[1] ?? Number.NaN) * 1024;
 }

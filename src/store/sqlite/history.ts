@@ -45,12 +45,15 @@ export class HistoryReads {
 
   page(query: EntryQuery, before: number | null, limit: number): EntryPage {
     const conditions = conditionsOf(query);
+    const total = this.#count(query, conditions);
+    // The search for a page of nothing reads as much as the count.
+    if (total === 0) return { entries: [], total };
     const below = { sql: 'n < ?', value: before ?? Number.MAX_SAFE_INTEGER };
     const page = `SELECT n FROM entries${where([below, ...conditions])} ORDER BY n DESC LIMIT ?`;
     const rows = this.#statement<BodyRow>(
       `SELECT n, body FROM entry_bodies WHERE part = 0 AND n IN (${page}) ORDER BY n DESC`,
     ).all(...[below, ...conditions].map(({ value }) => value), limit);
-    return { entries: rows.map(({ n, body }) => entryOf(n, [body])), total: this.#count(query, conditions) };
+    return { entries: rows.map(({ n, body }) => entryOf(n, [body])), total };
   }
 
   /** Keys alone are counted in their own table: looking up each entry would take most of the time. */

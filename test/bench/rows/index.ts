@@ -1,7 +1,11 @@
 import type { Row } from '../bench.ts';
+import { backfill } from './backfill.ts';
+import { dryRun } from './dry-run.ts';
 import { follow } from './follow.ts';
 import { growth } from './growth.ts';
+import { history } from './history.ts';
 import { groups, info, notModified } from './info.ts';
+import { ledger } from './ledger.ts';
 import { memory } from './memory.ts';
 import { pollers } from './pollers.ts';
 import { reports } from './reports.ts';
@@ -22,6 +26,10 @@ export const ROWS: Readonly<Record<string, Row>> = {
   writes,
   'writes-at-once': writesAtOnce,
   reports,
+  'dry-run': dryRun,
+  ledger,
+  history,
+  backfill,
   follow,
   memory,
   growth,

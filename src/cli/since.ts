@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { UsageError } from './io.ts';
 
 const UNITS: Readonly<Record<string, number>> = {
@@ -14,7 +15,9 @@ const UNITS: Readonly<Record<string, number>> = {
 export function parseSince(text: string, now: number): number {
   const [, number, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
   if (unit !== undefined) return now - Number(number) * (UNITS[unit] ?? 0);
-  const isDate = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?$/.test(text);
+  const [, day = ''] = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?$/.exec(text) ?? [];
+  // Without this, the 30th of February would be the 2nd of March.
+  const isDate = z.iso.date().safeParse(day).success;
   // A date alone would be read as UTC.
   const at = isDate ? Date.parse(text.includes('T') ? text : `${text}T00:00`) : Number.NaN;
   if (!Number.isNaN(at)) return at;

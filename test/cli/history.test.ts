@@ -119,6 +119,7 @@ ${first}  TIME  begin  Pat
   it.each([
     [['history', '--limit', 'x'], /--limit must be a whole number above 0, not "x"/],
     [['history', '--since', 'yesterday'], /--since takes a time ago, such as 4d, 2w or 12h/],
+    [['history', '--since', '2026-02-30'], /--since takes a time ago, such as 4d, 2w or 12h/],
     [['history', 'web'], /did you mean app\/web or device_group\/web\?/],
     [['history', 'app/a', 'app/b'], /only one object can be given/],
     [['show'], /name a commit: holdfast show HEAD/],

@@ -90,11 +90,15 @@ export const Diff = z
   .object({ from: z.string(), to: z.string(), ...difference })
   .meta({ id: 'RevisionDiff' });
 
+const BlameLine = z
+  .object({ text: z.string(), revision: z.string(), actor: Actor, at: z.iso.datetime() })
+  .meta({ id: 'BlameLine' });
+
 export const Blame = z
   .object({
     revision: z.string(),
     path: z.string().describe('Below the folder.'),
-    lines: z.array(z.object({ text: z.string(), revision: z.string(), actor: Actor, at: z.iso.datetime() })),
+    lines: z.array(BlameLine),
   })
   .meta({ id: 'Blame' });
 

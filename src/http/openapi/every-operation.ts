@@ -46,6 +46,7 @@ function requestHeaders(path: string, { responses }: Operation): object[] {
       ? [header('Holdfast-Base', 'The base of a preview: fails if what is written has changed since.')]
       : []),
     ...('304' in responses ? [header('If-None-Match', 'The ETag of the response that the client has.')] : []),
+    ...('428' in responses ? [header('If-None-Match', 'With *: there must be no file yet.')] : []),
     ...(isPoll(path) ? [header('Holdfast-Device', 'The name of the device, by the rules of names.')] : []),
   ];
 }
@@ -55,7 +56,7 @@ function isPoll(path: string): boolean {
 }
 
 /** References to the schemas of replies that have an ETag. */
-const TAGGED = /\/(App|DeviceGroup|DeviceGroupInfo)$/;
+const TAGGED = /\/(App|DeviceGroup|DeviceGroupInfo|ObjectFile)$/;
 
 interface Reply {
   path: string;
@@ -68,10 +69,10 @@ function replyHeaders({ path, status, operation, response }: Reply): Record<stri
   const header = (description: string): object => ({ description, schema: TEXT });
   const [body] = Object.values(response.content ?? {});
   const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
-  const use = isPoll(path) ? 'only' : 'and If-Match';
+  const use = usesOfTag(path);
   return {
     'X-Request-Id': header('The id of the request in the log.'),
-    ...(isTagged ? { ETag: header(`Changes whenever the body does; for If-None-Match ${use}.`) } : {}),
+    ...(isTagged ? { ETag: header(`Changes whenever the body does; for ${use}.`) } : {}),
     ...(isTagged && isPoll(path) ? { 'Holdfast-Device-Group': header('The name of the group.') } : {}),
     ...(status === '401' && operation.security?.length !== 0
       ? { 'WWW-Authenticate': header('The authentication scheme to use.') }
@@ -80,6 +81,11 @@ function replyHeaders({ path, status, operation, response }: Reply): Record<stri
       ? { 'Holdfast-Revision': header('The revision that was applied when the response was made.') }
       : {}),
   };
+}
+
+function usesOfTag(path: string): string {
+  if (isPoll(path)) return 'If-None-Match only';
+  return path.includes('/files/') ? 'If-Match' : 'If-None-Match and If-Match';
 }
 
 /** The replies that HTTP itself requires, to any request. */

@@ -49,7 +49,7 @@ const Unavailable = z
     problems: z.array(ProblemRecord).optional(),
   })
   .meta({ id: 'FaultInside' });
-const Conflict = z
+export const Conflict = z
   .looseObject({
     error: z.string(),
     revision: z.string().optional().describe('The commit of the write, if it was made.'),
@@ -169,7 +169,8 @@ export const changesErrors = {
   409: json('The state of the repository does not allow the changes until someone resolves it.', Conflict),
 };
 
-const AnyExistence = z.union([AppExists, GroupExists, Denied]).meta({ id: 'FileRefusal' });
+/** The body of the 403 of a route about one object of any kind. */
+export const AnyExistence = z.union([AppExists, GroupExists, Denied]).meta({ id: 'FileRefusal' });
 
 /** The error replies of a read of a file. */
 export const fileErrors = {

@@ -4,6 +4,7 @@ import { absentError, fileMoved, ownError } from '../../change/refusals.ts';
 import { type ObjectFile, setOf, type Write } from '../../change/write.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
+import { Preview } from '../../protocol/plan.ts';
 import { FreeText } from '../../protocol/text.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
@@ -46,7 +47,7 @@ const writeDocs = documented({
   querystring: WriteOptions,
   body: FileText,
   reply: [202, json('The file after the commit.', FileRecord)],
-  errors: fileWriteErrors,
+  errors: { 200: json('The preview, with dry_run=true.', Preview), ...fileWriteErrors },
 });
 
 /** The files of objects as text (docs/contract.md, 4.7). */

@@ -4,7 +4,7 @@ import { absentError, revisionAbsent } from '../../change/refusals.ts';
 import type { Api } from '../api.ts';
 import { Blame, Diff } from '../history-records.ts';
 import { documented } from '../openapi/documented.ts';
-import { absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { AnyExistence, absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
 import { ObjectPath, objectIn } from '../request/object-path.ts';
 import { readQuery, Text } from '../request/query.ts';
 
@@ -30,7 +30,12 @@ const blameDocs = documented({
   params: ObjectPath,
   querystring: BlameQuery,
   reply: [200, json('The lines of the file.', Blame)],
-  errors: { ...commonErrors, ...parameterErrors, ...absentErrors },
+  errors: {
+    ...commonErrors,
+    ...parameterErrors,
+    ...absentErrors,
+    403: json('The object has no file at this revision, or the request is not permitted.', AnyExistence),
+  },
 });
 
 /** What is different between two revisions, and who wrote the lines of a file. */

@@ -9,7 +9,7 @@ import { isMapValue } from '../../protocol/values.ts';
 import type { StoredObject } from '../../store/store.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
-import { json, writeErrors } from '../openapi/replies.ts';
+import { Conflict, json, writeErrors } from '../openapi/replies.ts';
 import { badFields, readJson } from '../request/fields.ts';
 import { isDryRun, MAX_REASON, reasonAndBase, WriteOptions } from '../request/write-options.ts';
 import { RequestRefused } from '../request-refused.ts';
@@ -59,12 +59,26 @@ const RollbackResult = z
   })
   .meta({ id: 'RollbackResult' });
 
-const Blame = z
-  .object({ object: z.string(), field: z.string().nullable(), by: z.string(), actor: z.string() })
-  .meta({ id: 'Blame' });
+const LastChange = z
+  .object({
+    object: z.string(),
+    field: z.string().nullable().describe('Null for the object as a whole.'),
+    by: z.string().describe('The commit.'),
+    actor: z.string(),
+  })
+  .meta({ id: 'LastChange' });
 const Need = z.object({ object: z.string(), why: z.string() }).meta({ id: 'Need' });
+const Blocked = Conflict.extend({
+  conflicts: z.array(LastChange).optional().describe('Later changes that an undo would take back.'),
+  needs: z.array(Need).optional().describe('What stands in the way.'),
+  newest_valid: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('The newest revision before it whose file is valid; null if there is none.'),
+}).meta({ id: 'RollbackBlocked' });
 const RollbackPreviewRecord = Preview.extend({
-  also_lost: z.array(Blame).describe('Later changes that a restore takes back, too.'),
+  also_lost: z.array(LastChange).describe('Later changes that a restore takes back, too.'),
   needs: z.array(Need).describe('What stands in the way; the rollback itself is then 409.'),
 }).meta({ id: 'RollbackPreview' });
 const Absent = z
@@ -86,6 +100,7 @@ const docs = documented({
     ...writeErrors('app'),
     200: json('With dry_run=true: what would change.', RollbackPreviewRecord),
     403: json('An object exists neither then nor now, or the request is not permitted.', Absent),
+    409: json('Something else is in the way, or the state of the repository.', Blocked),
   },
 });
 

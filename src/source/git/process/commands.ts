@@ -209,8 +209,18 @@ export const commands = {
     ),
   /** Prints the lines of a file, each with the commit that wrote it. */
   blame: (revision: string, path: string) =>
-    // Otherwise it runs programs that attributes and settings of a clone name.
-    command('blame', '--no-textconv', '--line-porcelain', '--encoding=UTF-8', objectId(revision), '--', path),
+    command(
+      'blame',
+      // Otherwise it runs programs that attributes and settings of a clone name.
+      '--no-textconv',
+      // A file that `blame.ignoreRevsFile` names can be missing, and then git ends.
+      '--no-ignore-revs-file',
+      '--line-porcelain',
+      '--encoding=UTF-8',
+      objectId(revision),
+      '--',
+      path,
+    ),
   /** Prints id, parents, name and address of the author of all commits in `until..from`, each with a NUL at its end. */
   authors: (from: string, until: string | null) =>
     command(

@@ -65,10 +65,20 @@ export class EditedFiles {
     }
   }
 
-  /** Without the files that were edited and then got their text back. */
+  /**
+   * Without the files that were edited and then got their text back. A text that only now is valid was in another encoding
+   * (see `editableText`).
+   */
   #changed(): Editing[] {
-    return Array.from(this.#files.values()).filter(({ before, edit }) => before !== edit.text);
+    return Array.from(this.#files.values()).filter(
+      ({ original, before, edit, change }) =>
+        before !== edit.text || (!isValid(original) && isValid(change.file)),
+    );
   }
+}
+
+function isValid(file: StateFile | null): boolean {
+  return file?.kind != null && file.parsed.ok;
 }
 
 /** Parses an edited text as if it came from a commit. */

@@ -31,18 +31,18 @@ export function putFile(write: FileWrite, { desired, texts }: WriteView): FileEd
   const blob = present === undefined ? null : (desired.file(present)?.blob ?? null);
   if (expected !== undefined && expected !== blob) throw fileMoved(blob);
   const path = present ?? write.path ?? newFilePath(kind, name);
-  const edit = texts.get(path) === text ? [] : [{ path, text }];
+  const edit = texts.get(path) === text && isValid(desired, path) ? [] : [{ path, text }];
   return [...edit, ...removeFiles(duplicates)];
 }
 
 /**
  * Returns the smallest edit after which a file has the fields that `targetOf` returns for its present fields, whether
- * those are valid or not; no edit if the file has them already. If the file cannot be parsed, the fields that can be
+ * those are valid or not; no edit if the file has them already, as UTF-8. If the file cannot be parsed, the fields that can be
  * read are kept; if there are none, everything below the comments at its top is replaced.
  */
 export function* editFile(
   path: string,
-  { texts }: Pick<WriteView, 'texts'>,
+  { texts, desired }: Pick<WriteView, 'texts' | 'desired'>,
   targetOf: (fields: Fields) => Fields,
 ): Editing {
   const text = texts.get(path) ?? '';
@@ -54,7 +54,13 @@ export function* editFile(
   const edited =
     fields === null ? withHeader(text, renderYaml(targetOf({}))) : editYaml(readable, targetOf(fields), read);
   yield;
-  return edited === text ? [] : [{ path, text: edited }];
+  return edited === text && isValid(desired, path) ? [] : [{ path, text: edited }];
+}
+
+/** False for a file in another encoding: its bytes are not those of the text that is edited (see `editableText`). */
+function isValid(desired: WriteView['desired'], path: string): boolean {
+  const file = desired.file(path);
+  return file?.kind == null || file.parsed.ok;
 }
 
 function fieldsOf(text: string, read: ReadYaml): Fields | null {

@@ -110,6 +110,16 @@ describe('docs/contract.md, 10.5: The file of an object is invalid at head', () 
     expect(await manager.repository.show(FILE)).toBe(`${comment}container_image: nginx:1.27\n`);
   });
 
+  it('full update fixes it: a file in another encoding is written as UTF-8, although no value differs', async () => {
+    const text = '# Gr\u00fc\u00dfe\ncontainer_image: nginx\n';
+    const manager = await managerAfter({ [FILE]: Buffer.from(text, 'latin1') });
+    const preview = await manager.post(`${WEB}/update?dry_run=true`, { container_image: 'nginx' });
+    expect(preview.body.files).toMatchObject([{ path: FILE, after: text }]);
+    await manager.post(`${WEB}/update`, { container_image: 'nginx' });
+    expect(await manager.repository.show(FILE)).toBe(text);
+    await expectMended(manager);
+  });
+
   it('an app whose file was never valid: full update and delete fix it, create and partial update are 409', async () => {
     const files = {
       'desired-state/apps/odd.yaml': 'image: odd\n',

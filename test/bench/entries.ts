@@ -8,8 +8,8 @@ export const TOTAL = 100_000;
 export const APPS = 10_000;
 export const GROUPS = 500;
 /** Of the oldest entry, and between two entries, in Unix milliseconds. */
-export const START = 1_600_000_000_000;
-export const PAUSE = 600_000;
+const START = 1_600_000_000_000;
+const PAUSE = 600_000;
 
 const PEOPLE = 20;
 const FIELDS = ['container_image', 'env_vars', 'running', 'volumes', 'containers_per'];

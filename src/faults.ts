@@ -16,6 +16,7 @@ export const FAULT_POINTS = [
   'claim-done',
   'apply-done',
   'write-done',
+  'entries-added',
   'worker-step-begins',
   'worker-step-done',
 ] as const;

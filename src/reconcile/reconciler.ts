@@ -64,7 +64,10 @@ export interface Reconciler {
    * The state that passes keep. It can change at every turn of the event loop: compare `reading` before and after a use
    * of `desired` that takes more than one turn.
    */
-  readonly passes: Pick<PassRunner, 'desired' | 'reading' | 'memory' | 'problems' | 'addFirstCommit'>;
+  readonly passes: Pick<
+    PassRunner,
+    'desired' | 'head' | 'reading' | 'memory' | 'problems' | 'addFirstCommit'
+  >;
   /** Waits for the pass that is running, and starts no more. */
   close(): Promise<void>;
 }

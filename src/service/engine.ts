@@ -142,12 +142,12 @@ async function recordSeeding(recorder: Recorder, { seeding, recordVersion }: Pas
 }
 
 function buildHistory(
-  { source: { reader, record, origin, remote }, store, defaults, logger }: EngineParts,
+  { source: { reader, record, origin, remote }, store, defaults, logger, faults }: EngineParts,
   memory: HistoryDependencies['memory'],
 ): Pick<Engine, 'indexer' | 'past'> {
   const onFailure = createHistoryLog(logger);
   const forge = webAddressOf(remote);
-  const indexer = createIndexer({ reader, store, defaults, forge, memory, onFailure });
+  const indexer = createIndexer({ reader, store, defaults, forge, memory, onFailure, faults });
   return { indexer, past: createPast({ reader, origin, store, indexer, defaults, folder: record.folder }) };
 }
 

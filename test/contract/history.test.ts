@@ -256,4 +256,17 @@ describe('the history of a manager', () => {
       [0, before[1]?.revision],
     ]);
   });
+
+  it('is complete if the branch has no commit, and not before the first one is applied', async () => {
+    const manager = await startManager({ settings: { STRICT: 'true' } });
+    expect((await manager.get('/api/v2/history')).body).toMatchObject({ entries: [], complete: true });
+    await manager.repository.commit({ 'desired-state/apps/web.yaml': '[' });
+    await manager.reconcile();
+    const { body } = await manager.get('/api/v2/history?kind=commit,switch');
+    expect(body).toMatchObject({ entries: [], complete: false, indexed_until: null });
+    await manager.repository.commit({ 'desired-state/apps/web.yaml': WEB });
+    await manager.reconcile();
+    await complete(manager);
+    expect((await list(manager)).map(({ kind }) => kind)).toEqual(['commit', 'refused', 'commit']);
+  });
 });

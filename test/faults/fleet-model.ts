@@ -127,7 +127,13 @@ export async function dieAt(options: ProcessOptions, fault: string, client: Clie
 /** Points that are reached once, at the first start. */
 const ONCE: readonly FaultPoint[] = ['seed-done'];
 /** Points that are reached both at the first start and in writes: the process is killed at both. */
-const AT_START: readonly FaultPoint[] = ['pass-begins', 'claim-begins', 'claim-done', 'apply-done'];
+const AT_START: readonly FaultPoint[] = [
+  'pass-begins',
+  'claim-begins',
+  'claim-done',
+  'apply-done',
+  'entries-added',
+];
 
 /** Values of `HOLDFAST_FAULT` that kill the process at its first start. */
 export const FIRST_FAULTS: readonly string[] = [...AT_START, ...ONCE];

@@ -4,7 +4,7 @@ import { revisionAbsent } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import { NAME_PATTERN } from '../../protocol/name.ts';
 import type { Detail } from '../../reconcile/history/past.ts';
-import { ENTRY_KINDS, type EntryKind, type EntryQuery, keys } from '../../store/entry.ts';
+import { ENTRY_KINDS, type EntryKind, type EntryQuery, type HistoryState, keys } from '../../store/entry.ts';
 import type { Api } from '../api.ts';
 import { EntryDetail, entryRecord, HistoryPage } from '../history-records.ts';
 import { documented } from '../openapi/documented.ts';
@@ -77,7 +77,7 @@ export function historyRoutes(app: FastifyInstance, api: Api): void {
       size + 1,
     );
     const page = entries.slice(0, size);
-    const isComplete = state !== null && state.fill === null && !state.isCut;
+    const isComplete = isWhole(state, api);
     const until = isComplete ? null : (state?.until ?? null);
     return {
       entries: page.map(entryRecord),
@@ -90,6 +90,13 @@ export function historyRoutes(app: FastifyInstance, api: Api): void {
   app.get<{ Params: { entry: string } }>('/api/v2/history/:entry', detailDocs, async (request) =>
     detailRecord(await findEntry(request.params.entry, api)),
   );
+}
+
+/** Whether the history has everything. Before the first revision it has nothing, which is everything of an empty branch. */
+function isWhole(state: HistoryState | null, { reconciler }: Api): boolean {
+  if (state === null || state.fill !== null || state.isCut) return false;
+  const head = reconciler.passes.head();
+  return state.revision !== null || (head !== null && head.revision === null);
 }
 
 async function entryQuery(parameters: z.infer<typeof Query>, api: Api): Promise<EntryQuery> {

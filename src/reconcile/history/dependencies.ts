@@ -1,3 +1,4 @@
+import type { Faults } from '../../faults.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Reader } from '../../source/source.ts';
 import type { HistoryStore, StoreProgress } from '../../store/store.ts';
@@ -14,4 +15,5 @@ export interface HistoryDependencies {
   memory(): Memory | null;
   /** Called with each failure; what failed is tried again with the next pass. */
   onFailure(error: unknown): void;
+  faults: Faults;
 }

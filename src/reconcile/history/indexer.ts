@@ -34,7 +34,7 @@ const NEW: HistoryState = {
 };
 
 export function createIndexer(dependencies: HistoryDependencies): Indexer {
-  const { store, onFailure } = dependencies;
+  const { store, onFailure, faults } = dependencies;
   const queue = new Queue();
   let isClosed = false;
 
@@ -43,7 +43,9 @@ export function createIndexer(dependencies: HistoryDependencies): Indexer {
     queue.run(async () => {
       if (isClosed) return false;
       const state = await store.historyState();
-      return state === null ? begin(dependencies) : run(state);
+      const isMore = state === null ? await begin(dependencies) : await run(state);
+      if (isMore) faults.pass('entries-added');
+      return isMore;
     });
   const repeat = async (run: (state: HistoryState) => Promise<boolean>): Promise<void> => {
     try {

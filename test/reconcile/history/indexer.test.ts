@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { NO_FAULTS } from '../../../src/faults.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import { createIndexer, type Indexer } from '../../../src/reconcile/history/indexer.ts';
 import type { Entry, ListedEntry } from '../../../src/store/entry.ts';
@@ -29,6 +30,7 @@ function indexerOf(
     forge: null,
     memory: () => reconciler.passes.memory(),
     onFailure: (error) => failures.push(error),
+    faults: NO_FAULTS,
   });
 }
 

@@ -61,7 +61,10 @@ export default {
       name: 'one-git-wrapper',
       comment: 'every git process is started in source/git, with its fixed environment and command lines',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(source/git/|worker/engine/credential-helper\\.ts$)' },
+      from: {
+        path: '^src/',
+        pathNot: '^src/(source/git/|worker/engine/credential-helper\\.ts$|process/pager\\.ts$)',
+      },
       to: { path: '^child_process$' },
     },
     {

@@ -3,6 +3,7 @@ import { runCommand } from './cli/run.ts';
 import { createLogger } from './logger.ts';
 import { EXIT, type ExitCode } from './process/exit.ts';
 import { endProcess, openOutput } from './process/output.ts';
+import { page } from './process/pager.ts';
 import { endByHangup, nextStopSignal } from './process/signals.ts';
 import { type Service, startService } from './service/service.ts';
 import { STOP_LIMITS } from './service/stop-clock.ts';
@@ -46,6 +47,12 @@ async function serve(config: Config): Promise<ExitCode> {
   return EXIT.ok;
 }
 
+/** Null if standard output is no terminal. */
+function terminalSize(): { rows: number; columns: number } | null {
+  const { isTTY, rows, columns } = process.stdout;
+  return isTTY && rows > 0 && columns > 0 ? { rows, columns } : null;
+}
+
 const output = openOutput();
 const code = await runCommand(process.argv.slice(2), {
   io: {
@@ -53,9 +60,11 @@ const code = await runCommand(process.argv.slice(2), {
     readFile: (path) => readFileSync(path, 'utf8'),
     fileMode: (path) => (process.platform === 'win32' ? null : statSync(path).mode),
     write: output.write,
+    page: (text) => page(text, { env: process.env, size: terminalSize(), write: output.write }),
     writeError: (text) => void process.stderr.write(text),
     now: Date.now,
     isTerminal: process.stderr.isTTY === true,
+    columns: terminalSize()?.columns ?? null,
     hasColors: process.stdout.isTTY === true && process.stdout.hasColors(),
   },
   version: PRODUCT_VERSION,

@@ -43,9 +43,9 @@ function parse(
   args: readonly string[],
 ): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
   const options = Object.fromEntries(
-    command.options.map(({ name, value }) => [
+    command.options.map(({ name, short, value }: CommandOption) => [
       name,
-      { type: value === undefined ? 'boolean' : 'string' } as const,
+      { type: value === undefined ? ('boolean' as const) : ('string' as const), ...(short && { short }) },
     ]),
   );
   const parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true });

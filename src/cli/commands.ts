@@ -6,6 +6,8 @@ import { FORMATS } from './report.ts';
 /** An option of a command; a switch has no value. */
 export interface CommandOption {
   name: string;
+  /** Its letter, for `-n`. */
+  short?: string;
   /** The placeholder of its value in the help. */
   value?: string;
   meaning: string;
@@ -143,7 +145,7 @@ export const COMMANDS = {
     operand: { name: '[OBJECT]', meaning: 'app/NAME or device_group/NAME', choices: [] },
     options: [
       { name: 'since', value: 'TIME', meaning: 'only what is younger: 4d, 2w, 12h, or a date' },
-      { name: 'limit', value: 'NUMBER', meaning: 'how many at most; 50 by default' },
+      { name: 'limit', short: 'n', value: 'NUMBER', meaning: 'how many at most; 50 by default' },
       SERVER,
       TOKEN_FILE,
       DESIRED_STATE_OPTION,
@@ -152,7 +154,8 @@ export const COMMANDS = {
     brief: '[--since TIME] [--server ADDRESS] [--flag ...]',
     details: [
       ...ASKING,
-      'Follows the first parents of the last commit, since that is what devices saw: a merge is one entry.',
+      'Follows the first parents of the last commit, since that is what devices saw: a merge is one entry. A long list goes through',
+      'PAGER (less by default; cat turns that off), and NO_COLOR=1 turns colours off.',
     ],
     examples: [
       ['holdfast history app/web --since 2w', ''],

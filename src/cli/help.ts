@@ -1,6 +1,6 @@
 import { settingsHelp } from '../config/help.ts';
 import { SETTINGS } from '../settings.ts';
-import { COMMAND_LIST, type Command, optionText } from './commands.ts';
+import { COMMAND_LIST, type Command, type CommandOption, optionText } from './commands.ts';
 
 /** Returns the help for a command or, without one, the overview of all commands and settings. */
 export function helpText(command?: Command): string {
@@ -8,7 +8,7 @@ export function helpText(command?: Command): string {
   const { name, summary, operand, options, details, examples = [] } = command;
   const rows = [
     ...(operand === undefined ? [] : [[operand.name.replace(/[[\]]/g, ''), operand.meaning] as const]),
-    ...options.map((option) => [optionText(option), option.meaning] as const),
+    ...options.map((option) => [optionLabel(option), option.meaning] as const),
     ['--help', 'show this'] as const,
   ];
   const parts = [
@@ -21,6 +21,10 @@ export function helpText(command?: Command): string {
     ...(command.settings === undefined ? [] : [settingsHelp(command.settings, name).trimEnd()]),
   ];
   return `${parts.join('\n\n')}\n`;
+}
+
+function optionLabel(option: CommandOption): string {
+  return option.short === undefined ? optionText(option) : `-${option.short}, ${optionText(option)}`;
 }
 
 function overview(): string {

@@ -51,22 +51,44 @@ const SIGNS: Readonly<Record<ChangeType, readonly [string, 'green' | 'yellow' | 
   delete: ['-', 'red'],
 };
 
-/** Returns the lines of an entry in a list. */
-export function entryText(entry: ListedEntry, paint: Paint): string {
+/** Returns the lines of an entry in a list; on a terminal of so many columns, each fits if it can. */
+export function entryText(entry: ListedEntry, paint: Paint, columns: number | null): string {
   const { mark, at, authors, subject, state, changes, changesTotal } = entry;
   const who = authors.length > 2 ? `${authors[0]} and ${authors.length - 1} others` : authors.join(', ');
-  const what = `${paint('bold', printable(subject))}${state === null ? '' : paint('red', ` (${printable(state)})`)}`;
+  const room = columns === null ? null : columns - HEAD_WIDTH - who.length - (state?.length ?? -3) - 3;
+  const what = `${paint('bold', cut(printable(subject), room))}${state === null ? '' : paint('red', ` (${printable(state)})`)}`;
   const head = `${paint('yellow', printable(mark).slice(0, 12).padEnd(12))}  ${paint('dim', localTime(at))}  ${what}  ${paint('dim', printable(who))}`;
-  const lines = changes.slice(0, MAX_CHANGES).map((change) => `    ${changeText(change, paint)}`);
+  const lines = changes
+    .slice(0, MAX_CHANGES)
+    .map((change) => `    ${changeText(change, paint, columns === null ? null : columns - 4)}`);
   const more = changesTotal > lines.length ? [`    and ${changesTotal - lines.length} more`] : [];
   return `${[head, ...lines, ...more].join('\n')}\n`;
 }
 
-/** Returns the line of a change. */
-export function changeText({ object, change, fields, note }: ListedChange, paint: Paint): string {
+/** The characters of an entry's first line besides its subject, its state and its authors. */
+const HEAD_WIDTH = 12 + 2 + 16 + 2 + 2;
+/** However narrow the terminal is, so much of a text is left. */
+const LEAST = 20;
+
+/** Cuts a text to so many characters. */
+function cut(text: string, room: number | null): string {
+  const characters = [...text];
+  const most = Math.max(room ?? characters.length, LEAST);
+  return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : text;
+}
+
+/** Returns the line of a change, of at most so many characters if that is possible. */
+export function changeText(
+  { object, change, fields, note }: ListedChange,
+  paint: Paint,
+  columns: number | null = null,
+): string {
   const [sign, color] = SIGNS[change];
-  const what = fields.length > 0 ? `: ${printable(fields.join(', '))}` : '';
-  return `${paint(color, `${sign} ${printable(object)}`)}${what}${note === '' ? '' : ` (${printable(note)})`}`;
+  const what = printable(object);
+  const end = note === '' ? '' : ` (${printable(note)})`;
+  const room = columns === null ? null : columns - what.length - end.length - 4;
+  const list = fields.length > 0 ? `: ${cut(printable(fields.join(', ')), room)}` : '';
+  return `${paint(color, `${sign} ${what}`)}${list}${end}`;
 }
 
 /** Returns what `holdfast show` says of an entry before its changes. */

@@ -1,4 +1,5 @@
 import { DESCRIPTORS } from '../desired/kinds.ts';
+import { HoldfastError } from '../errors.ts';
 import { changesOf, type ObjectChange } from '../history/changes.ts';
 import type { FolderCommit } from '../history/commit.ts';
 import { type CommitEntry, commitEntry } from '../history/entry.ts';
@@ -11,10 +12,11 @@ import { COMMANDS } from './commands.ts';
 import { entryText, type ListedChange, type ListedEntry, localTime } from './history-text.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import type { ManagerAddress } from './manager-client.ts';
-import { type HistoryQuery, listedEntry, readHistory } from './manager-history.ts';
-import { type OpenPast, parseObject, withPast } from './past.ts';
+import { type HistoryQuery, listedEntry, readHistory, requireKnown } from './manager-history.ts';
+import { type OpenPast, parseObject, withPast, withShallowHint } from './past.ts';
 import { painter } from './report.ts';
 import { parseSince } from './since.ts';
+import { neverWas } from './wrong-object.ts';
 
 /** How many entries are shown without `--limit`. */
 const DEFAULT_LIMIT = 50;
@@ -41,8 +43,11 @@ export async function history(args: readonly string[], io: CommandIo): Promise<E
   const folder = options['desired-state'] as string | undefined;
   return withPast(folder, io, async (past) => {
     const { entries, hasMore } = await readEntries(past, query);
+    if (entries.length === 0) await requireAny(past, query);
     const json = { entries: entries.map(entryJson) };
-    write({ json, listed: entries.map(listedCommit), limit: query.limit, hasMore }, format, io);
+    await write({ json, listed: entries.map(listedCommit), query, hasMore }, format, io);
+    if (past.revisions.isShallow && !hasMore)
+      io.writeError('This clone is shallow, and older commits are not in it: git fetch --unshallow\n');
     return EXIT.ok;
   });
 }
@@ -54,13 +59,14 @@ async function managerHistory(
   io: CommandIo,
 ): Promise<ExitCode> {
   const { entries, hasMore, isComplete, until } = await readHistory(manager, query);
+  if (entries.length === 0 && isComplete && query.key !== null) await requireKnown(manager, query.key);
   const json = {
     entries: entries.map((entry) => entry.json),
     complete: isComplete,
     indexed_until: until === null ? null : new Date(until).toISOString(),
   };
   const listed = entries.map(({ read }) => listedEntry(read));
-  write({ json, listed, limit: query.limit, hasMore }, format, io);
+  await write({ json, listed, query, hasMore }, format, io);
   if (!isComplete && !hasMore)
     io.writeError(
       `The manager has read the commits ${until === null ? 'not yet' : `since ${localTime(until)} only`}: it still reads older ones, or its clone is shallow.\n`,
@@ -72,14 +78,21 @@ async function managerHistory(
 interface List {
   json: object;
   listed: readonly ListedEntry[];
-  limit: number;
+  query: HistoryQuery;
   hasMore: boolean;
 }
 
-function write({ json, listed, limit, hasMore }: List, format: 'text' | 'json', io: CommandIo): void {
+async function write(
+  { json, listed, query: { key, since, limit }, hasMore }: List,
+  format: 'text' | 'json',
+  io: CommandIo,
+): Promise<void> {
   if (format === 'json') io.write(`${escapeWorkflowCommands(JSON.stringify(json, null, 2))}\n`);
-  else io.write(listed.map((entry) => entryText(entry, painter(io.hasColors))).join(''));
-  if (listed.length === 0 && format === 'text') io.writeError('Nothing changed that.\n');
+  else await io.page(listed.map((entry) => entryText(entry, painter(io.hasColors), io.columns)).join(''));
+  if (listed.length === 0 && format === 'text')
+    io.writeError(
+      `Nothing changed ${key ?? 'the fleet'}${since === null ? '' : ` since ${localTime(since)}`}.\n`,
+    );
   if (hasMore) io.writeError(`There are older ones: --limit ${limit * 2}, or --since 2w\n`);
 }
 
@@ -87,6 +100,23 @@ function limitOf(text: string | undefined): number {
   const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
   if (Number.isSafeInteger(limit) && limit > 0) return limit;
   throw new UsageError(`--limit must be a whole number above 0, not "${text}"`);
+}
+
+/** Rejects as `absent` if no commit ever changed what was asked for. */
+async function requireAny(past: OpenPast, { key, since }: HistoryQuery): Promise<void> {
+  const { folder, desired, revisions } = past;
+  const present = [...desired.keys()];
+  if (key === null ? present.length > 0 : present.includes(key)) return;
+  const ever = since === null ? [] : (await readEntries(past, { key, since: null, limit: 1 })).entries;
+  if (ever.length > 0) return;
+  const error =
+    key === null
+      ? new HoldfastError(
+          'absent',
+          `no commit has files in ${folder}; name the fleet: --desired-state FOLDER`,
+        )
+      : neverWas(key, present, 'the history');
+  throw withShallowHint(error, revisions);
 }
 
 async function readEntries(

@@ -13,12 +13,16 @@ export interface CommandIo {
   fileMode(path: string): number | null;
   /** Writes results to standard output, which another program may read. */
   write(text: string): void;
+  /** Writes a result for people that can be long: on a terminal through a pager. */
+  page(text: string): Promise<void>;
   /** Writes errors, warnings and progress to standard error. */
   writeError(text: string): void;
   /** The time, Unix milliseconds. */
   now(): number;
   /** Whether standard error is a terminal, where progress can be drawn. */
   isTerminal: boolean;
+  /** How many characters a line of the terminal has; null if standard output is none. */
+  columns: number | null;
   /** Whether standard output is a terminal with colours, and the user wants them. */
   hasColors: boolean;
 }

@@ -2,11 +2,12 @@ import * as z from 'zod';
 import { DESCRIPTORS } from '../desired/kinds.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Step } from '../plan/step.ts';
-import { keyOf } from '../protocol/name.ts';
+import { KINDS, keyOf } from '../protocol/name.ts';
 import { EffectRecord, FileDiff, StepRecord } from '../protocol/plan.ts';
 import { isMapValue } from '../protocol/values.ts';
 import type { EntryHead, ListedChange, ListedEntry } from './history-text.ts';
 import { getReply, type ManagerAddress, refusalText, unexpectedText } from './manager-client.ts';
+import { neverWas } from './wrong-object.ts';
 
 const Time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
@@ -121,6 +122,20 @@ export async function readHistory(
  */
 export function readEntry(manager: ManagerAddress, name: string): Promise<Parsed<ManagerDetail>> {
   return readReply(manager, `history/${encodeURIComponent(name)}`, Detail, name);
+}
+
+/** Rejects as `absent` if a manager whose history is complete never had an object. */
+export async function requireKnown(manager: ManagerAddress, key: string): Promise<void> {
+  const { entries } = await readHistory(manager, { key, since: null, limit: 1 });
+  if (entries.length > 0) return;
+  const keys: string[] = [];
+  for (const kind of KINDS) {
+    const { collection } = DESCRIPTORS[kind];
+    const { body } = await getReply(manager, collection);
+    const names = isMapValue(body) && Array.isArray(body[collection]) ? body[collection] : [];
+    keys.push(...names.map((name) => `${kind}/${name}`));
+  }
+  if (!keys.includes(key)) throw neverWas(key, keys, `the history of ${manager.base}`);
 }
 
 const HINTS: Readonly<Record<number, string>> = {

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { loadEntries } from '../desired/load.ts';
 import { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
@@ -9,6 +11,10 @@ import { fleetSettings } from './fleet.ts';
 import { type CommandIo, UsageError } from './io.ts';
 import { SHALLOW_HINT, unknownRevision } from './unknown-revision.ts';
 import { openRepository } from './work-tree.ts';
+import { objectOfPath } from './wrong-object.ts';
+
+/** The name of the folder where settings name no other. */
+const FOLDER_NAME = 'desired-state';
 
 /** What the commands of the past work on. */
 export interface OpenPast extends Present {
@@ -27,7 +33,7 @@ export async function withPast<T>(
   io: CommandIo,
   use: (past: OpenPast) => Promise<T>,
 ): Promise<T> {
-  const { folder, defaults } = fleetSettings(io, folderOption);
+  const { folder, defaults } = fleetSettings(io, folderOption ?? folderAround(io));
   const revisions = await openRepository(folder, io);
   if (revisions === null) throw new UsageError(`${folder} is not in a git repository`);
   try {
@@ -45,6 +51,17 @@ export async function withPast<T>(
     });
   } finally {
     await revisions.close();
+  }
+}
+
+/** Returns the desired state that the current folder is in or beside, as git finds its repository; undefined leaves that to the settings. */
+function folderAround({ env }: CommandIo): string | undefined {
+  if (env['DESIRED_STATE']) return undefined;
+  const here = resolve('.');
+  for (let folder = here; ; folder = dirname(folder)) {
+    const found = basename(folder) === FOLDER_NAME ? folder : join(folder, FOLDER_NAME);
+    if (existsSync(found)) return relative(here, found) || '.';
+    if (existsSync(join(folder, '.git')) || dirname(folder) === folder) return undefined;
   }
 }
 
@@ -66,6 +83,8 @@ export function withShallowHint(error: unknown, { isShallow }: RevisionReader): 
 export function parseObject(text: string): ObjectKey {
   const key = parseKey(text.replace(/^(?:device-group|group)\//, 'device_group/'));
   if (KINDS.includes(key.kind) && NAME_PATTERN.test(key.name)) return key;
-  const hint = NAME_PATTERN.test(text) ? `; did you mean app/${text} or device_group/${text}?` : '';
+  const meant =
+    objectOfPath(text) ?? (NAME_PATTERN.test(text) ? `app/${text} or device_group/${text}` : null);
+  const hint = meant === null ? '' : `; did you mean ${meant}?`;
   throw new UsageError(`"${text}" is not an object, such as app/web or device_group/edge${hint}`);
 }

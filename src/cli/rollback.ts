@@ -2,11 +2,12 @@ import { join, normalize } from 'node:path';
 import { loadFile } from '../desired/load.ts';
 import { compareProblems, type Problem } from '../desired/problem.ts';
 import type { FileChange } from '../desired/state.ts';
+import { HoldfastError } from '../errors.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
 import { stateAt } from '../preview/state-at.ts';
-import { parseKey } from '../protocol/name.ts';
+import { keyOf, parseKey } from '../protocol/name.ts';
 import { type RollbackAct, messageOf as rollbackMessage } from '../rollback/message.ts';
 import { restore } from '../rollback/restore.ts';
 import type { Blame, Rollback, RollbackEdit } from '../rollback/rollback.ts';
@@ -20,6 +21,7 @@ import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { commitOf, type OpenPast, parseObject, withPast, withShallowHint } from './past.ts';
 import { type Findings, findingsJson, renderFindings } from './report.ts';
 import { applyEdits, refuseChanged } from './rollback-files.ts';
+import { meantHint } from './wrong-object.ts';
 
 /** Runs `holdfast rollback`: edits the user's files so that objects are again as they were. */
 export async function rollback(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -80,8 +82,18 @@ async function workOut(
     const way = await undo({ commit, objects, withDependencies }, past, revisions);
     return { act: { undo: revision, subject: commit.message }, way };
   } catch (error) {
-    throw withShallowHint(error, revisions);
+    throw withShallowHint(withMeant(error, operand, past), revisions);
   }
+}
+
+/** Adds to the error of an object that is not there which one was probably meant, or how to find when it was. */
+function withMeant(error: unknown, operand: string | undefined, { desired }: OpenPast): unknown {
+  if (operand === undefined || !(error instanceof HoldfastError) || error.kind !== 'absent') return error;
+  const object = parseObject(operand);
+  const hint = meantHint(object, desired.keys());
+  const key = keyOf(object.kind, object.name);
+  const advice = hint === '' ? `; holdfast history ${key} lists what there was of it` : hint;
+  return new HoldfastError(error.kind, error.message + advice, error.details, error);
 }
 
 /** Plans the edits on the fleet at `HEAD`. */

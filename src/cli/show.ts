@@ -38,7 +38,7 @@ export async function show(args: readonly string[], io: CommandIo): Promise<Exit
       : await fromManager(manager, operand);
   const { steps, effects } = shown;
   if (format === 'json') io.write(`${findingsJson({ problems: [], steps, effects, summary: '' }, json)}\n`);
-  else io.write(shownText(shown, painter(io.hasColors)));
+  else await io.page(shownText(shown, painter(io.hasColors)));
   return EXIT.ok;
 }
 

@@ -1,5 +1,6 @@
 import { HoldfastError } from '../errors.ts';
 import type { RevisionReader } from '../source/git/read/revisions.ts';
+import { closestName } from '../suggest.ts';
 
 /** CI systems make shallow clones, which lack most revisions. */
 export const SHALLOW_HINT =
@@ -13,10 +14,10 @@ export async function unknownRevision(
   const remote = revisions.isShallow
     ? null
     : await revisions.entriesAt(`origin/${revision}`).catch(() => null);
-  const remoteHint = remote === null ? '' : `; did you mean origin/${revision}?`;
+  const meant = remote === null ? closestName(revision, await revisions.names()) : `origin/${revision}`;
+  const nameHint = meant === null ? '' : `; did you mean ${meant}?`;
   const reason = revision === '' ? emptyRevision(option) : `"${revision}" is not a commit of this repository`;
-  const message =
-    reason + (revisions.isShallow ? SHALLOW_HINT : '') + remoteHint + rangeHint(option, revision);
+  const message = reason + (revisions.isShallow ? SHALLOW_HINT : '') + nameHint + rangeHint(option, revision);
   return new HoldfastError('invalid', message);
 }
 

@@ -86,6 +86,61 @@ ${first}  TIME  begin  Pat
     ]);
   });
 
+  it('takes -n for --limit', async () => {
+    const { repository } = await repositoryWithMerge();
+    for (const args of [['-n', '1'], ['-n1'], ['--limit=1']])
+      expect((await run(repository, 'history', ...args)).out).toMatch(
+        /^\w+ {2}.*drop cron[^\n]*\n {4}[^\n]*\n {4}[^\n]*\n$/,
+      );
+  });
+
+  it('cuts subjects and lists of fields to the width of a terminal, and nothing elsewhere', async () => {
+    const repository = await testRepository();
+    const subject = 'a subject that is longer than the terminal is wide, by far';
+    await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: web:1\n' }), 'begin');
+    await repository.commit(
+      inDesiredState({ 'apps/web.yaml': 'container_image: web:2\nenv_vars: {A: b}\nprivileged: true\n' }),
+      subject,
+    );
+    const args = ['history', '--desired-state', join(repository.folder, 'desired-state')];
+    const { out } = await runCli(args, { columns: 64 });
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBe(64);
+    expect(out).toContain('a subject that is longer t…  Pat');
+    expect((await runCli(args)).out).toContain(`${subject}  Pat`);
+    const narrow = await runCli(args, { columns: 30 });
+    expect(narrow.out).toContain('a subject that is l…  Pat');
+    expect(narrow.out).toContain('~ app web: container_image, en…');
+  });
+
+  it('says when nothing changed since, also for an object that is gone', async () => {
+    const { repository } = await repositoryWithMerge();
+    for (const object of ['app/web', 'app/cron'])
+      expect(await run(repository, 'history', object, '--since', '2100-01-01')).toMatchObject({
+        code: 0,
+        err: `Nothing changed ${object} since 2100-01-01 00:00.\n`,
+      });
+  });
+
+  it('says that a shallow clone lacks older commits', async () => {
+    const { repository } = await repositoryWithMerge();
+    const folder = join(await temporaryFolder(), 'clone');
+    await repository.git('clone', '--quiet', '--depth', '1', `file://${repository.folder}`, folder);
+    expect((await run(repositoryAt(folder), 'history')).err).toContain('This clone is shallow');
+    expect(await run(repositoryAt(folder), 'history', 'app/old')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('the history has no app/old; this clone is shallow'),
+    });
+  });
+
+  it('refuses a repository whose commits have no files of a fleet', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'notes.txt': 'x' }, 'notes');
+    expect(await run(repository, 'history')).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/no commit has files in \S+; name the fleet: --desired-state FOLDER/),
+    });
+  });
+
   it('leaves out what is older than --since', async () => {
     const repository = await testRepository();
     await writeFile(join(repository.folder, 'old'), '');
@@ -121,6 +176,13 @@ ${first}  TIME  begin  Pat
     [['history', '--since', 'yesterday'], /--since takes a time ago, such as 4d, 2w or 12h/],
     [['history', '--since', '2026-02-30'], /--since takes a time ago, such as 4d, 2w or 12h/],
     [['history', 'web'], /did you mean app\/web or device_group\/web\?/],
+    [['history', 'desired-state/apps/shop/web.yaml'], /did you mean app\/web\?/],
+    [['history', 'app/wbe'], /the history has no app\/wbe; did you mean app\/web\?/],
+    [['history', 'device_group/web'], /the history has no device_group\/web; did you mean app\/web\?/],
+    [['history', 'app/wbe', '--since', '2w'], /did you mean app\/web\?/],
+    [['show', 'topci'], /"topci" is not a commit of this repository; did you mean topic\?/],
+    [['rollback', 'app/wbe', '--to', 'HEAD~1'], /nor now; did you mean app\/web\?/],
+    [['rollback', 'app/other', '--to', 'HEAD~1'], /holdfast history app\/other lists what there was/],
     [['history', 'app/a', 'app/b'], /only one object can be given/],
     [['show'], /name a commit: holdfast show HEAD/],
     [['show', 'nope'], /"nope" is not a commit of this repository/],

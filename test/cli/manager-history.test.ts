@@ -107,7 +107,11 @@ COMMIT  TIME  the first fleet  Pat
     ]);
     expect(err).toContain('There are older ones: --limit 4');
     const young = await ask(address(), 'history', '--since', '2100-01-01');
-    expect([young.code, young.out, young.err]).toEqual([0, '', 'Nothing changed that.\n']);
+    expect([young.code, young.out, young.err]).toEqual([
+      0,
+      '',
+      'Nothing changed the fleet since 2100-01-01 00:00.\n',
+    ]);
   });
 
   it('history --format json has the entries of the manager as they are', async () => {
@@ -193,6 +197,13 @@ On devices:
       {},
       2,
       /"abcdef123" is no number, commit, branch or tag that http/,
+    ],
+    [
+      'an object that never was',
+      ['history', 'app/wbe'],
+      {},
+      2,
+      /the history of http\S+ has no app\/wbe; did you mean app\/web\?/,
     ],
     ['an unknown number', ['show', '999999'], {}, 2, /"999999" is no number/],
     [

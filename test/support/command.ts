@@ -18,6 +18,7 @@ export interface CommandEnvironment {
   /** Variables besides `PATH`. */
   env?: Readonly<Record<string, string | undefined>>;
   isTerminal?: boolean;
+  columns?: number | null;
   hasColors?: boolean;
   /** Called instead of starting the server. */
   serve?: (config: Config) => Promise<0>;
@@ -31,6 +32,7 @@ export async function runCli(
   {
     env = {},
     isTerminal = false,
+    columns = null,
     hasColors = false,
     serve = async () => 0,
     copyStore = async () => ({}),
@@ -45,11 +47,15 @@ export async function runCli(
       write: (text) => {
         result.out += text;
       },
+      page: async (text) => {
+        result.out += text;
+      },
       writeError: (text) => {
         result.err += text;
       },
       now: Date.now,
       isTerminal,
+      columns,
       hasColors,
     },
     version: '1.2.3',

@@ -136,6 +136,9 @@ export const commands = {
   indexEntries: (path: string) => command('ls-files', '-z', '-t', '--stage', '--', path === '' ? '.' : path),
   /** Lists the entries of one tree, without those of its subtrees. */
   listTop: (tree: string) => command('ls-tree', '-z', '--end-of-options', objectId(tree)),
+  /** Prints the short names of all branches and tags. */
+  refNames: () =>
+    command('for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/', 'refs/tags/', 'refs/remotes/'),
   /** Prints the full names of all branches. */
   branches: () => command('for-each-ref', '--format=%(refname)', 'refs/heads/'),
   /** Prints a line of `<id> TAB <full name>` for each of these refs that origin has, and for the commit of a tag. */

@@ -22,6 +22,8 @@ export interface RevisionReader {
   entriesAt(revision: string, back?: number): Promise<TreeEntry[] | null>;
   /** Resolves to the full id of the commit that a revision names; null if it names none. */
   commit(revision: string): Promise<string | null>;
+  /** Resolves to the names of all branches and tags; those of a remote begin with its name. */
+  names(): Promise<string[]>;
   /** See `Reader.log`. */
   log(query: LogQuery): Promise<FolderLog>;
   blob(id: string, maxBytes: number): Promise<BlobContent>;
@@ -54,6 +56,7 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       return tree === null ? [] : parseTreeList(await runGit(context, commands.listTree(tree)));
     },
     commit: async (revision) => (await commitAt(revision))?.id ?? null,
+    names: async () => (await runGit(context, commands.refNames())).split('\n').filter(Boolean),
     log: (query) => readLog(repository, query),
     blob: (id, maxBytes) => objects.blob(id, maxBytes),
     commonAncestor: async (one, other) => {

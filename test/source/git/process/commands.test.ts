@@ -122,6 +122,7 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['programSettings', []],
   ['ignoresCase', []],
   ['remoteAddresses', []],
+  ['refNames', []],
   ['listWorkTrees', []],
   ['updateRefs', []],
   ['fetchOne', ['ref']],

@@ -12,7 +12,9 @@ const APPS = 10_000;
 const GROUPS = 500;
 const MB = 1024 ** 2;
 /** Milliseconds between two writes, and between two looks at the history. */
-const PAUSE = 250;
+const PAUSE = 500;
+/** The first of the writes at rest: a write that changes nothing makes no commit. */
+const REST_WRITES = 1300;
 /** Milliseconds of writes and polls at rest. */
 const AT_REST = 10_000;
 
@@ -21,18 +23,18 @@ const AT_REST = 10_000;
  * takes 100,000 commits.
  */
 export async function backfill(bench: Bench): Promise<Line[]> {
-  const commits = bench.isLong ? 100_000 : 10_000;
+  const commits = bench.isLong ? 100_000 : 5000;
   const fleet = await makePast(bench, APPS, GROUPS, commits);
   const git = await timed(() => readAll(fleet));
   const start = performance.now();
   const manager = await startManager(bench, { folder: fleet.folder });
   bench.say(`served after ${ms(performance.now() - start)}`);
   let taken = 0;
-  const filling = await measureUse(bench, manager, async () => {
+  const filling = await measureUse(bench, manager, 0, async () => {
     taken = await timed(() => waitUntilComplete(bench, manager, commits));
   });
   const peak = await peakMemory(manager.child.pid);
-  const resting = await measureUse(bench, manager, () => sleep(AT_REST));
+  const resting = await measureUse(bench, manager, REST_WRITES, () => sleep(AT_REST));
   await manager.stop();
   const again = await startManager(bench, { folder: fleet.folder, dataFolder: manager.dataFolder });
   await sleep(2000);
@@ -75,14 +77,14 @@ async function readAll({ git }: Fleet): Promise<void> {
 }
 
 async function waitUntilComplete(bench: Bench, manager: Manager, commits: number): Promise<void> {
-  for (let told = 0; ; ) {
+  for (let seen = 0; ; ) {
     const reply = JSON.parse((await manager.request('GET', '/api/v2/history?page_size=1')).text);
     const { complete, total } = reply as { complete: boolean; total: number };
     if (complete && total >= commits) return;
     if (complete) throw new Error(`the history is complete with ${total} of ${commits} commits`);
-    if (total - told >= commits / 10) {
-      told = total;
-      bench.say(`${total} commits told`);
+    if (total - seen >= commits / 10) {
+      seen = total;
+      bench.say(`${total} commits indexed`);
     }
     await sleep(PAUSE);
   }
@@ -94,14 +96,19 @@ interface Use {
   writes: number[];
 }
 
-/** Polls and writes while something else happens. */
-async function measureUse(bench: Bench, manager: Manager, work: () => Promise<unknown>): Promise<Use> {
+/** Polls and writes while something else happens; the first write is that of number `from`. */
+async function measureUse(
+  bench: Bench,
+  manager: Manager,
+  from: number,
+  work: () => Promise<unknown>,
+): Promise<Use> {
   const stopPolling = startPolling(bench, manager.address, infoPath(0), 3);
   const writes: number[] = [];
   let isOver = false;
   const writing = (async () => {
     while (!isOver) {
-      writes.push(await timed(() => writeOnce(manager, writes.length % (APPS / 10))));
+      writes.push(await timed(() => writeOnce(manager, from + (writes.length % REST_WRITES))));
       await sleep(PAUSE);
     }
   })();

@@ -27,12 +27,13 @@ export function removeFiles(paths: readonly string[]): FileEdit[] {
  */
 export function putFile(write: FileWrite, { desired, texts }: WriteView): FileEdit[] {
   const { kind, name, text, expected } = write;
-  const [present, ...duplicates] = desired.pathsOf(kind, name);
+  const paths = desired.pathsOf(kind, name);
+  const present = paths.find((path) => path === write.path) ?? paths[0];
   const blob = present === undefined ? null : (desired.file(present)?.blob ?? null);
   if (expected !== undefined && expected !== blob) throw fileMoved(blob);
   const path = present ?? write.path ?? newFilePath(kind, name);
   const edit = texts.get(path) === text && isValid(desired, path) ? [] : [{ path, text }];
-  return [...edit, ...removeFiles(duplicates)];
+  return [...edit, ...removeFiles(paths.filter((other) => other !== path))];
 }
 
 /**

@@ -40,7 +40,7 @@ export interface FileWrite {
   op: 'put';
   name: string;
   text: string;
-  /** Path of the file, below the folder, if the object has none yet; without it, that of a new object. */
+  /** Path of the file, below the folder, if the object has none yet, or several; without it, that of a new object. */
   path?: string;
   /** The blob that the file must have, null if there must be no file; without it, the file can have any. */
   expected?: string | null;

@@ -133,11 +133,15 @@ async function editsTo(
   then: Then,
   { present: { desired }, past }: Work,
 ): Promise<RollbackEdit[]> {
-  const [path = then.path, ...duplicates] = desired.pathsOf(kind, name);
-  const removals = duplicates.map((other): RollbackEdit => ({ kind, name, path: other, text: null }));
-  if (desired.file(path)?.blob === then.blob) return removals;
+  const paths = desired.pathsOf(kind, name);
+  const path = paths.includes(then.path) ? then.path : (paths[0] ?? then.path);
+  const duplicates = paths.filter((other) => other !== path);
+  if (duplicates.length === 0 && desired.file(path)?.blob === then.blob) return [];
   const text = await textOf(past, then.blob);
-  return text === null ? removals : [{ kind, name, path, text }, ...removals];
+  if (text === null) return [];
+  // The text is named even if the file has it: removals alone would delete the object.
+  const removals = duplicates.map((other): RollbackEdit => ({ kind, name, path: other, text: null }));
+  return [{ kind, name, path, text }, ...removals];
 }
 
 /** Removes an object that did not exist then, if that is allowed. */

@@ -28,6 +28,8 @@ export async function undoObject(
 ): Promise<Outcome> {
   // A file that only moved: its object stays where it is.
   if (change.before !== null && change.before.blob === change.after?.blob) return DONE;
+  // Of several files of one name, none is known to be the one to change.
+  if (desired.pathsOf(change.kind, change.name).length > 1) return CONFLICT;
   const now = desired.object(change.kind, change.name);
   const quick = now === undefined ? undoOfAbsent(change) : undoOfBytes(change, now);
   if (quick !== null) return 'blob' in quick ? bytesOf(quick, past) : quick;

@@ -103,6 +103,15 @@ describe('POST /rollback to a revision', () => {
     expect((await manager.get('/api/v2/apps/new')).status).toBe(403);
   });
 
+  it('keeps one file of an object that has several, with its bytes then', async () => {
+    const { manager, commits } = await followed({ 'apps/shop/web.yaml': 'container_image: web:2\n' });
+    const { status } = await rollback(manager, { to: commits[0], objects: ['app/web'] });
+    expect([status, await manager.repository.git('diff', '--name-only', commits[0] ?? '', 'HEAD')]).toEqual([
+      202,
+      '',
+    ]);
+  });
+
   it('makes no commit if nothing differs', async () => {
     const { manager, commits } = await followed({ 'apps/cron.yaml': 'container_image: cron:2\n' });
     expect(await rollback(manager, { to: commits[0], objects: ['app/web'] })).toMatchObject({
@@ -176,6 +185,15 @@ describe('POST /rollback of a commit', () => {
       status: 202,
       body: { revision: null, ids: {} },
     });
+  });
+
+  it('deletes no object that has several files', async () => {
+    const { manager, commits } = await followed({ 'apps/shop/web.yaml': WEB });
+    expect(await rollback(manager, { undo: commits[1] })).toMatchObject({
+      status: 409,
+      body: { conflicts: [{ object: 'app/web', field: null, by: commits[1] }] },
+    });
+    expect(await head(manager)).toBe(commits[1]);
   });
 
   it('is a conflict for a field that was changed again, and commits nothing', async () => {

@@ -107,4 +107,21 @@ describe('GET /plan of a remote repository', () => {
       expect([body.revision, body.steps[0].after.container_image]).toEqual([revision, image]);
     }
   });
+
+  it('is made anew once another commit of the branch is applied: what that has brought is no step any more', async () => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const manager = await startFollower(origin);
+    const { user } = origin;
+    await user.git('fetch', '--quiet', 'origin');
+    await user.git('switch', '--quiet', '--create', 'topic', 'origin/main');
+    const revision = await user.commit(inDesiredState(WEB_2));
+    await user.git('push', '--quiet', 'origin', 'HEAD:refs/pull/12/head');
+    const plan = async () => (await manager.get('/api/v2/plan?revision=pr/12')).body;
+    const first = await plan();
+    expect(await plan()).toEqual(first);
+    const base = await origin.push(inDesiredState(WEB_2));
+    await manager.reconcile();
+    expect(first).toMatchObject({ revision, steps: [{ name: 'web' }] });
+    expect(await plan()).toMatchObject({ revision, base, steps: [], effects: [] });
+  });
 });

@@ -81,6 +81,31 @@ describe.skipIf(SERVER.isMissing)('two managers on one database', SERVER.limits,
   });
 });
 
+describe.skipIf(SERVER.isMissing)(
+  'a rollback through one of two managers on one database',
+  SERVER.limits,
+  () => {
+    it('gives one higher id, which both serve, and one entry that both have', async () => {
+      const first = await startOnDatabase();
+      const second = await startOnDatabase(first.repository);
+      const before = await idsAt(first);
+      expect((await first.put('/api/v2/apps/web/update', { container_image: 'nginx:2' })).status).toBe(202);
+      const undone = await second.post('/api/v2/rollback', { undo: 'main', reason: 'a reason' });
+      expect(undone.body.ids).toEqual({ 'app/web': before.app + 2 });
+      await Promise.all([first.reconcile(), second.reconcile()]);
+      for (const manager of [first, second]) {
+        expect((await idsAt(manager)).app).toBe(before.app + 2);
+        const { entries } = (await manager.get('/api/v2/history')).body;
+        expect(entries).toHaveLength(3);
+        expect(entries[0]).toMatchObject({
+          revision: undone.body.revision,
+          changes: [{ object: 'app/web', ids: { app_id: before.app + 2 } }],
+        });
+      }
+    });
+  },
+);
+
 describe.skipIf(SERVER.isMissing)('a manager on MongoDB', SERVER.limits, () => {
   it('logs the product and version of the server, but no connection string', async () => {
     const manager = await startOnDatabase();

@@ -59,6 +59,36 @@ describe.each(WAYS.map((way) => [way.name, way] as const))('a full disk (%s)', (
   );
 
   it.skipIf(!isPossible)(
+    'of the data folder refuses a rollback with 503 and loses nothing, and the rollback works once there is space',
+    async () => {
+      const disk = await make();
+      const repository = await testRepository();
+      await repository.commit(FLEET);
+      const manager = await startProcessManager({ repository, dataFolder: join(disk.folder, 'data') });
+      const pid = manager.process.child.pid as number;
+      expect((await changeWeb(manager, 'before:1')).status).toBe(202);
+      // Takes back the last commit, so that each one changes something.
+      const rollback = () =>
+        manager.request('POST', '/api/v2/rollback', { undo: 'main', reason: 'a reason' });
+      disk.fill(pid);
+      const statuses: number[] = [];
+      while (statuses.length < 2000 && statuses.at(-1) !== 503) statuses.push((await rollback()).status);
+      expect(new Set(statuses.slice(0, -1))).toEqual(statuses.length > 1 ? new Set([202]) : new Set());
+      expect(statuses.at(-1)).toBe(503);
+      disk.free(pid);
+      await manager.request('POST', '/api/v2/reconcile');
+      const commits = await repository.git('rev-list', '--count', 'HEAD');
+      expect((await rollback()).status).toBe(202);
+      const { container_image: image } = (await manager.request('GET', WEB)).body;
+      expect(await repository.show('desired-state/apps/web.yaml')).toContain(image);
+      const { body } = await manager.request('GET', '/api/v2/history?kind=commit&page_size=1');
+      expect(body.total).toBe(Number(commits) + 1);
+      await expectIntact(repository.folder);
+      await manager.stop();
+    },
+  );
+
+  it.skipIf(!isPossible)(
     'of the repository refuses writes with 503, but no reads, leaves none half done, and recovers once there is space',
     async () => {
       const disk = await make();

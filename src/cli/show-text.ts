@@ -30,7 +30,7 @@ export interface ShownChange extends ListedChange {
 }
 
 /**
- * Returns the text of an entry: values before and after, and hunks of those files whose change these do not tell, such as one
+ * Returns the text of an entry: values before and after, and hunks of those files whose change these do not show, such as one
  * of comments.
  */
 export function shownText(
@@ -38,12 +38,12 @@ export function shownText(
   paint: Paint,
 ): string {
   const keys = new Set(steps.map(({ kind, name }) => keyOf(kind, name)));
-  const told = changes.filter(({ key }) => keys.has(key));
+  const inSteps = changes.filter(({ key }) => keys.has(key));
   const others = changes.filter(({ key }) => !keys.has(key));
-  const isTold = ({ path }: FileDiff): boolean =>
-    told.some((change) => isAt(path, change.path) || isAt(path, change.movedFrom));
-  const untold = withMoves(
-    files.filter((file) => !isTold(file)),
+  const isInSteps = ({ path }: FileDiff): boolean =>
+    inSteps.some((change) => isAt(path, change.path) || isAt(path, change.movedFrom));
+  const otherFiles = withMoves(
+    files.filter((file) => !isInSteps(file)),
     others,
   );
   const lines = [
@@ -51,7 +51,7 @@ export function shownText(
     ...steps.flatMap((step) => stepLines(step, paint)),
     ...others.map((change) => changeText(change, paint)),
     ...(others.length === 0 ? [] : ['']),
-    ...untold.flatMap((file) => [...fileLines(file, paint), '']),
+    ...otherFiles.flatMap((file) => [...fileLines(file, paint), '']),
     ...effectLines('On devices:', effects, paint),
     summary,
   ];

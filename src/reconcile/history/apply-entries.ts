@@ -1,5 +1,6 @@
 import { Pace } from '../../async/pace.ts';
 import { commitEntry } from '../../history/entry.ts';
+import type { Effect } from '../../plan/effect.ts';
 import { keyOf } from '../../protocol/name.ts';
 import { type Entry, type HistoryState, keys } from '../../store/entry.ts';
 import type { Act } from '../../store/ledger.ts';
@@ -50,9 +51,25 @@ export async function entriesOfApply(
   const own = needsOwn ? [await moveEntry(kind, subject, act, applied, unlisted, dependencies)] : [];
   if (!needsOwn) fromCommits.at(-1)?.changes.push(...leftover.map(([key, each]) => ledgerChange(key, each)));
   const entries = [...own, ...waited, ...fromCommits];
-  const newest = entries.at(-1);
-  if (newest !== undefined) newest.effects = act.effects;
+  shareEffects(entries, act.effects);
   return { entries, fill: state.fill };
+}
+
+/** Gives what devices do to the newest entry that changed the app or, if none did, to those that changed the groups. */
+function shareEffects(entries: readonly NewEntry[], effects: readonly Effect[]): void {
+  const applied = entries.filter(({ state }) => state !== 'waiting');
+  const newest = new Map(applied.flatMap((entry) => entry.changes.map(({ object }) => [object, entry])));
+  for (const { app, action, groups } of effects) {
+    const ofApp = newest.get(keyOf('app', app));
+    const shares = new Map<NewEntry | undefined, string[]>();
+    for (const group of groups) {
+      const entry = ofApp ?? newest.get(keyOf('device_group', group)) ?? entries.at(-1);
+      const share = shares.get(entry) ?? [];
+      share.push(group);
+      shares.set(entry, share);
+    }
+    for (const [entry, share] of shares) entry?.effects.push({ app, action, groups: share });
+  }
 }
 
 function isOtherBranch({ branch }: Applied, state: HistoryState): boolean {

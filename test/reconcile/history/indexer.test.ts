@@ -90,6 +90,22 @@ async function lines(store: Store): Promise<string[]> {
 }
 
 describe('the history', () => {
+  it('has what devices do at the commit that makes them, of several in one pass', async () => {
+    const { store, pass, commit } = await indexed({
+      files: { 'apps/web.yaml': V1, 'apps/db.yaml': V1, 'device-groups/lab.yaml': LAB },
+    });
+    await pass();
+    await commit({ 'apps/web.yaml': V2 }, 'roll out 2');
+    await commit({ 'device-groups/lab.yaml': 'apps: [web, db]\n' }, 'add db');
+    await commit({ 'apps/web.yaml': `# the shop\n${V2}` }, 'say what web is');
+    await pass();
+    expect((await all(store)).slice(0, 3).map(({ subject, effects }) => ({ subject, effects }))).toEqual([
+      { subject: 'say what web is', effects: [] },
+      { subject: 'add db', effects: [{ app: 'db', action: 'start', groups: ['lab'] }] },
+      { subject: 'roll out 2', effects: [{ app: 'web', action: 'restart', groups: ['lab'] }] },
+    ]);
+  });
+
   it('has an entry for each commit, with the ids that it gave and what devices do', async () => {
     const { store, pass, commit } = await indexed({
       files: { 'apps/web.yaml': V1, 'device-groups/lab.yaml': LAB },

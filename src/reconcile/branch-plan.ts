@@ -29,7 +29,7 @@ export interface BranchPlans {
    * Resolves to the plan of a branch, a tag, a full or short id, or of a pull request (`pr/12`, `mr/12`). What others have
    * changed since it began is not undone in it; a file that both have changed is as the branch has it. Rejects as
    * `absent` if there is no such revision, as `conflict` if it has no commit in common with the branch that is followed,
-   * as `unavailable` if origin cannot be reached or the head is not known yet.
+   * as `unavailable` if origin cannot be reached, the head is not known yet, or the plan takes too long.
    */
   plan(name: string): Promise<BranchPlan>;
 }
@@ -39,6 +39,8 @@ export interface BranchPlanDependencies {
   source: Pick<Source, 'reader' | 'origin'>;
   reconciler: Pick<Reconciler, 'passes'>;
   defaults: AppDefaults;
+  /** Milliseconds for which one plan may read files. */
+  maxTime: number;
 }
 
 /** How many plans can wait for their turn. */
@@ -99,8 +101,9 @@ function appliedOf({ reconciler }: BranchPlanDependencies): string | null {
 }
 
 async function makeBranchPlan(revision: string, dependencies: BranchPlanDependencies): Promise<BranchPlan> {
-  const { source, reconciler, defaults } = dependencies;
+  const { source, reconciler, defaults, maxTime } = dependencies;
   const { reader } = source;
+  const end = performance.now() + maxTime;
   const head = headOf(dependencies);
   const base = appliedOf(dependencies);
   // Both change while passes run.
@@ -109,7 +112,10 @@ async function makeBranchPlan(revision: string, dependencies: BranchPlanDependen
   const mergeBase = await reader.commonAncestor(revision, head);
   if (mergeBase === null || applied === undefined) throw unrelated();
   const [wanted, begun] = await Promise.all([filesAt(revision, reader), filesAt(mergeBase, reader)]);
-  const changes = await changesTo(wanted, begun, (entry) => loadFile(entry, reader.blob, defaults));
+  const changes = await changesTo(wanted, begun, (entry) => {
+    if (performance.now() > end) throw tookTooLong(maxTime);
+    return loadFile(entry, reader.blob, defaults);
+  });
   const touched = desired.apply(changes);
   const { steps, problems: found } = await runYielding(planning(touched, desired, applied));
   const problems = [...touched].flatMap((key) => {
@@ -118,6 +124,11 @@ async function makeBranchPlan(revision: string, dependencies: BranchPlanDependen
   });
   const effects = effectsOf(steps, applied);
   return { revision, base, mergeBase, steps, effects, problems: problems.sort(compareProblems) };
+}
+
+function tookTooLong(maxTime: number): HoldfastError {
+  const message = `the files that the revision changes could not be read within ${maxTime / 1000} seconds; "holdfast plan" makes this plan in a clone`;
+  return new HoldfastError('unavailable', message);
 }
 
 async function filesAt(revision: string, reader: Reader) {

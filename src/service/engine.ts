@@ -106,7 +106,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   };
   const writer = createWriter(writing);
   const rollbacks = createRollbacks(writer, writing);
-  const branchPlans = createBranchPlans({ source, reconciler, defaults });
+  const branchPlans = createBranchPlans({ source, reconciler, defaults, maxTime: waitLimit });
   return { events, reconciler, recorder, indexer, past, writer, rollbacks, branchPlans, info, waitLimit };
 }
 

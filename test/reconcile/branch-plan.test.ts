@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createBranchPlans } from '../../src/reconcile/branch-plan.ts';
 import type { Reader } from '../../src/source/source.ts';
@@ -26,11 +26,39 @@ it('plans of branches are made one at a time, and once for a revision until some
     return source.reader.commonAncestor(...ids);
   };
   const reader = wrap(source.reader, { commonAncestor });
-  const { plan } = createBranchPlans({ source: { reader, origin: null }, reconciler, defaults: DEFAULTS });
+  const { plan } = createBranchPlans({
+    source: { reader, origin: null },
+    reconciler,
+    defaults: DEFAULTS,
+    maxTime: 60_000,
+  });
   await Promise.all(['topic', 'other', 'same', 'topic'].map((name) => plan(name)));
   expect(seen).toEqual({ made: 2, running: 0, most: 1 });
   await commit({ 'apps/db.yaml': 'container_image: db:1\n' });
   await reconciler.reconcile();
   await plan('topic');
   expect(seen.made).toBe(3);
+});
+
+it('a plan that takes too long is refused, and the next one is made', async () => {
+  const { repository, commit, source, reconciler } = await buildEngine({
+    files: { 'apps/web.yaml': 'container_image: web:1\n' },
+  });
+  await reconciler.reconcile();
+  await repository.git('switch', '--quiet', '--create', 'topic');
+  await commit({ 'apps/web.yaml': 'container_image: web:2\n', 'apps/db.yaml': 'container_image: db:1\n' });
+  await repository.git('switch', '--quiet', 'main');
+  const blob: Reader['blob'] = async (...args) => {
+    await sleep(60);
+    return source.reader.blob(...args);
+  };
+  const reader = wrap(source.reader, { blob });
+  const { plan } = createBranchPlans({
+    source: { reader, origin: null },
+    reconciler,
+    defaults: DEFAULTS,
+    maxTime: 50,
+  });
+  await expect(plan('topic')).rejects.toMatchObject({ kind: 'unavailable', message: /within 0\.05 seconds/ });
+  expect((await plan('main')).steps).toEqual([]);
 });

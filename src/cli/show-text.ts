@@ -76,8 +76,9 @@ function withMoves(files: readonly FileDiff[], changes: readonly ShownChange[]):
   ];
 }
 
-function fileLines({ path, hunks }: FileDiff, paint: Paint): string[] {
-  return [paint('bold', printable(path)), ...hunks.flatMap((hunk) => hunkLines(hunk, paint))];
+function fileLines({ path, hunks, too_large }: FileDiff, paint: Paint): string[] {
+  const left = too_large === true ? ['  not shown, since it is larger than 256 KiB'] : [];
+  return [paint('bold', printable(path)), ...left, ...hunks.flatMap((hunk) => hunkLines(hunk, paint))];
 }
 
 function hunkLines(hunk: Hunk, paint: Paint): string[] {

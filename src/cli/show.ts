@@ -2,17 +2,16 @@ import { join, normalize } from 'node:path';
 import { loadEntries } from '../desired/load.ts';
 import { DesiredState } from '../desired/state.ts';
 import { changesOf, type ObjectChange } from '../history/changes.ts';
-import type { FileVersion, FolderCommit } from '../history/commit.ts';
+import type { FolderCommit } from '../history/commit.ts';
 import { commitEntry } from '../history/entry.ts';
+import { readFileDiff } from '../history/file-diff.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { type Effect, effectsOf } from '../plan/effect.ts';
-import { fileDiff } from '../plan/hunks.ts';
 import { makePlan } from '../plan/plan.ts';
 import { orderSteps } from '../plan/step.ts';
 import { stateAt } from '../preview/state-at.ts';
 import { keyOf } from '../protocol/name.ts';
 import type { FileDiff } from '../protocol/plan.ts';
-import { textOf } from '../rollback/texts.ts';
 import { commitToUndo } from '../rollback/undo.ts';
 import { parseCommand } from './arguments.ts';
 import { managerToAsk } from './ask-manager.ts';
@@ -81,11 +80,9 @@ function shownChange(change: ObjectChange): ShownChange {
 }
 
 async function filesOf({ files }: FolderCommit, { folder, revisions }: OpenPast): Promise<FileDiff[]> {
-  const read = async (version: FileVersion | null): Promise<string | null> =>
-    version?.type === 'file' ? textOf(revisions, version.blob) : null;
   const diffs: FileDiff[] = [];
-  for (const { path, before, after } of files)
-    diffs.push(fileDiff(normalize(join(folder, path)), await read(before), await read(after)));
+  for (const delta of files)
+    diffs.push(await readFileDiff(normalize(join(folder, delta.path)), delta, revisions.blob));
   return diffs;
 }
 

@@ -35,6 +35,10 @@ export const FileDiff = z
     before: z.string().nullable().describe('Null if the file is new.'),
     after: z.string().nullable().describe('Null if the file is removed.'),
     hunks: z.array(Hunk),
+    too_large: z
+      .literal(true)
+      .optional()
+      .describe('The text of a side is left out, and is null, since it is larger than 256 KiB.'),
   })
   .meta({ id: 'FileDiff' });
 export type FileDiff = z.infer<typeof FileDiff>;

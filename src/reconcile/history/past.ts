@@ -1,11 +1,10 @@
 import { posix } from 'node:path';
 import type { TreeEntry } from '../../desired/entry.ts';
 import { classifyPath } from '../../desired/file.ts';
-import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
 import { changesOf } from '../../history/changes.ts';
-import type { FileDelta, FileVersion } from '../../history/commit.ts';
+import type { FileDelta } from '../../history/commit.ts';
 import { type Actor, viaOf } from '../../history/entry.ts';
-import { fileDiff } from '../../plan/hunks.ts';
+import { readFileDiff } from '../../history/file-diff.ts';
 import { stepRecord } from '../../plan/records.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
@@ -146,15 +145,9 @@ async function differenceOf(
 ): Promise<Difference> {
   const read = await changesOf(files, reader.blob, defaults);
   const steps = read.flatMap(({ step }) => (step === null ? [] : [step]));
-  const textOf = async (version: FileVersion | null): Promise<string | null> => {
-    const found = version?.type === 'file' ? await reader.blob(version.blob, MAX_FILE_BYTES) : null;
-    return found !== null && 'bytes' in found ? Buffer.from(found.bytes).toString() : null;
-  };
   const shown: FileDiff[] = [];
-  for (const { path, before, after } of files.slice(0, MOST_SHOWN)) {
-    const [old, text] = await Promise.all([textOf(before), textOf(after)]);
-    shown.push(fileDiff(posix.join(folder, path), old, text));
-  }
+  for (const delta of files.slice(0, MOST_SHOWN))
+    shown.push(await readFileDiff(posix.join(folder, delta.path), delta, reader.blob));
   return {
     steps: steps.slice(0, MOST_SHOWN).map(stepRecord),
     stepsTotal: steps.length,

@@ -69,7 +69,7 @@ async function managerHistory(
   await write({ json, listed, query, hasMore }, format, io);
   if (!isComplete && !hasMore)
     io.writeError(
-      `The manager has read the commits ${until === null ? 'not yet' : `since ${localTime(until)} only`}: it still reads older ones, or its clone is shallow.\n`,
+      `The manager has read ${until === null ? 'no older commits yet' : `only the commits since ${localTime(until)}`}: it still reads them, or its clone is shallow.\n`,
     );
   return EXIT.ok;
 }

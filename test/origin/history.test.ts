@@ -126,6 +126,22 @@ describe('the history of a shallow clone', () => {
     expect(body).toMatchObject({ complete: false, indexed_until: body.entries.at(-1).at });
     const env = { HOLDFAST: manager.service.address, CREDENTIALS: `${USER}:${PASSWORD}` };
     const { out, err } = await runCli(['history'], { env });
-    expect(`${out}${err}`).toMatch(/has read the commits since \d.* only: .*shallow/);
+    expect(`${out}${err}`).toMatch(/has read only the commits since \d.*shallow/);
+  });
+
+  it('begins with what was applied, if no commit of it says what that changed', async () => {
+    const full = await testRepository();
+    await full.commit({ [WEB]: image('1') }, 'the only one');
+    const folder = join(await temporaryFolder(), 'shallow');
+    await full.git('commit', '--quiet', '--allow-empty', '--message', 'nothing');
+    await full.git('clone', '--quiet', '--depth', '1', `file://${full.folder}`, folder);
+    const manager = await startManager({ repository: repositoryAt(folder) });
+    const start = (await full.git('rev-parse', '--short=10', 'HEAD')).trim();
+    const list = async () => (await manager.get('/api/v2/history')).body.entries as Listed[];
+    await expect.poll(list).toMatchObject([{ kind: 'switch', subject: `start at ${start}` }]);
+    expect((await list())[0]?.changes.map(({ object }) => object)).toEqual(['app/web']);
+    const env = { HOLDFAST: manager.service.address, CREDENTIALS: `${USER}:${PASSWORD}` };
+    const { err } = await runCli(['history'], { env });
+    expect(err).toMatch(/has read no older commits yet: .*shallow/);
   });
 });

@@ -125,13 +125,12 @@ async function firstEntries(
   const { revision } = applied;
   const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
   const [commit] = commits;
-  if (commit === undefined) return { entries: [], fill: { from: revision, skipsFirst: false } };
-  const read = await readCommit(commit, dependencies);
-  const made = new Set(read.changes.map(({ kind, name }) => keyOf(kind, name)));
-  if ([...unlisted.keys()].every((key) => made.has(key))) {
+  const read = commit === undefined ? null : await readCommit(commit, dependencies);
+  const made = new Set(read?.changes.map(({ kind, name }) => keyOf(kind, name)));
+  if (read !== null && [...unlisted.keys()].every((key) => made.has(key))) {
     const entries = commitEntries(act, applied, [read], unlisted, dependencies);
     for (const entry of entries) entry.effects = act.effects;
-    return { entries, fill: { from: commit.revision, skipsFirst: true } };
+    return { entries, fill: { from: read.commit.revision, skipsFirst: true } };
   }
   const subject = `start at ${shortId(revision)}`;
   const entry = await moveEntry('switch', subject, act, applied, unlisted, dependencies);

@@ -38,7 +38,7 @@ export const FileDiff = z
     too_large: z
       .literal(true)
       .optional()
-      .describe('The text of a side is left out, and is null, since it is larger than 256 KiB.'),
+      .describe('Texts and hunks are left out, since a side is larger than 256 KiB.'),
   })
   .meta({ id: 'FileDiff' });
 export type FileDiff = z.infer<typeof FileDiff>;

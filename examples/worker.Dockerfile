@@ -4,7 +4,7 @@
 #   docker build --file examples/worker.Dockerfile --tag holdfast-worker .
 #
 # The build needs no network once the base is there. The base is any image with Node.js 20.19 or newer; to pin it by its digest:
-# `--build-arg BASE=node:24-bookworm-slim@sha256:...` (docs/decisions/0022-images-by-tag.md).
+# `--build-arg BASE=node:24-bookworm-slim@sha256:...` (see Dockerfile).
 ARG BASE=node:24-bookworm-slim
 FROM ${BASE}
 # The whole worker is one file, and there are no packages.

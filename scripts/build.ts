@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * Bundles `src/` into `dist/`: a few files instead of 250, with only those parts of zod that are used. Finding and
- * reading all files took a quarter of a warm start, and 9 MB of memory (measured, Node 20.20). Types are not checked
- * here, but by `npm run check`.
+ * reading all files took a quarter of a warm start, and 9 MB of memory (measured, Node 20.20). Other packages are loaded
+ * from node_modules: bundling them saved another 40 ms, for a fastify that is not the published one. Types are checked by
+ * `npm run check`.
  *
  * Does nothing if `dist/` is of the present sources. Programs that run from `dist/` go on, and so do other builds: every
  * file appears whole, entry points last, and the files of the build before stay until the next one. `--clean` removes them.

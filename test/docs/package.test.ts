@@ -16,12 +16,12 @@ async function packedFiles(): Promise<string[]> {
 }
 
 /** What only contributors need, and documents of the package may still name. */
-const FOR_CONTRIBUTORS = /^(AGENTS\.md$|CONTRIBUTING\.md$|test\/)/;
+const FOR_CONTRIBUTORS = /^(AGENTS\.md$|CONTRIBUTING\.md$|docs\/decisions\/|test\/)/;
 
 describe('the package that `npm pack` builds', async () => {
   const files = await packedFiles();
 
-  it('has the program, the documents, the examples and the licence, and nothing else of the project', async () => {
+  it('has the program, the documents for users, the examples and the licence, and nothing else of the project', async () => {
     const kept = [
       'docs',
       'examples',
@@ -34,7 +34,8 @@ describe('the package that `npm pack` builds', async () => {
     ];
     const { stdout } = await execute('git', ['ls-files', '--', ...kept, 'package.json'], { cwd: PROJECT });
     const others = files.filter((file) => !file.startsWith('dist/'));
-    expect(others.sort()).toEqual(stdout.split('\n').filter(Boolean).sort());
+    const expected = stdout.split('\n').filter((file) => file !== '' && !FOR_CONTRIBUTORS.test(file));
+    expect(others.sort()).toEqual(expected.sort());
   });
 
   it('has the command', async () => {

@@ -17,7 +17,7 @@ export interface HeadInHistory {
 
 /**
  * Checks whether the store has followed the head's history from its beginning, so that a name without a counter is
- * certainly new (docs/decisions/0013-history-that-was-not-followed.md). Resolves to null if it has, or if the store was
+ * certainly new (decision 9, "Which history a store has followed"). Resolves to null if it has, or if the store was
  * never seeded; otherwise to what happens to the counters that the store has. When in doubt the history was not
  * followed: an id that is too high does no harm. Rejects as `unavailable`.
  */

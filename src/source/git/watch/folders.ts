@@ -17,7 +17,8 @@ export function watchNames(folder: string, onName: OnName): () => void {
 
 /**
  * Watches a folder and every folder below it, now or later. Names that are `isIgnored` are passed over; any other name
- * that comes or goes costs one `lstat` (docs/decisions/0001-raw-watch-events.md).
+ * that comes or goes costs one `lstat`. Raw events, since `git commit` renames `main.lock` to `main`: a watcher that
+ * compares states lost the second of two quick renames. Not `recursive`: on Linux it sets a watch on every file.
  */
 export async function watchFolders(
   top: string,

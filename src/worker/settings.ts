@@ -90,7 +90,7 @@ export const WORKER_SETTINGS = {
   UPDATE_SPREAD: setting(
     wholeNumber(0, DAY),
     0,
-    'each pull waits a random part of so many seconds, so that a fleet does not pull at once',
+    'delay each pull by a random time up to this many seconds, so that a fleet does not pull at once',
   ),
   HEALTH_WAIT: setting(
     wholeNumber(1, DAY),
@@ -111,7 +111,7 @@ export const WORKER_SETTINGS = {
   DISK_HIGH: setting(
     wholeNumber(1, 100),
     85,
-    'percent of the disk from which unused images that this worker pulled are removed, and nothing is pulled',
+    'disk use in percent above which pulls stop and unused images that this worker pulled are removed',
   ),
   MAX_CONTAINERS: setting(wholeNumber(1, 10_000), 100, 'greatest number of containers of one app'),
   ALLOW_PRIVILEGED: setting(
@@ -124,8 +124,8 @@ export const WORKER_SETTINGS = {
     'folders of this device that apps may mount, separated by commas, or none; if unset, all. Named volumes are always allowed',
   ),
   ALLOW_IMAGES: optional(
-    list(/^\S+$/, 'must be beginnings of image references separated by commas'),
-    'beginnings of image references that apps may use, such as ghcr.io/acme/, separated by commas; if unset, all',
+    list(/^\S+$/, 'must be image prefixes separated by commas'),
+    'allowed image prefixes, such as ghcr.io/acme/, separated by commas; if unset, all',
   ),
   TAKE_OVER_NEBULA: setting(
     z.enum(['wanted', 'all'], { error: 'must be wanted or all' }),

@@ -151,7 +151,7 @@ const TABLE: Record<keyof WorkerConfig, { accepts: [string, unknown][]; refuses?
   },
   ALLOW_IMAGES: {
     accepts: [['ghcr.io/acme/, nginx:', ['ghcr.io/acme/', 'nginx:']]],
-    refuses: [['a,,b', 'must be beginnings of image references separated by commas']],
+    refuses: [['a,,b', 'must be image prefixes separated by commas']],
   },
   TAKE_OVER_NEBULA: { accepts: [['all', 'all']], refuses: [['true', 'must be wanted or all']] },
   METRICS_PORT: {

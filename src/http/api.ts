@@ -47,6 +47,8 @@ export interface Api {
   info: Pick<InfoCache, 'read' | 'ready'>;
   /** Announces what operations have changed. */
   events: { emit: Emit<Pick<ReconcileEvents, 'changed'>> };
+  /** Where the repository is that the manager follows: an address, or a folder of this machine. */
+  followed: string;
   devices: Pick<Devices, 'countPoll'>;
   metrics: Metrics;
   /** How long a request waits for a pass, in milliseconds. */

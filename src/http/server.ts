@@ -40,6 +40,7 @@ import { reconcileRoutes } from './routes/reconcile.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { revisionRoutes } from './routes/revisions.ts';
 import { rollbackRoutes } from './routes/rollback.ts';
+import { rootRoutes } from './routes/root.ts';
 import { statusRoutes } from './routes/status.ts';
 import { useWebhook } from './routes/webhook.ts';
 
@@ -127,6 +128,7 @@ function unusedCompiler(): never {
 }
 
 const ROUTES = [
+  rootRoutes,
   appRoutes,
   appActionRoutes,
   deviceGroupRoutes,

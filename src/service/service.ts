@@ -103,15 +103,12 @@ async function serveFrom(
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, devices, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, idReader, lease, faults, onProgress });
-  const parts = { ...engine, ...shared, authenticator };
+  const parts = { ...engine, ...shared, authenticator, followed: source.address };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   await recordAddress(address);
-  logger.info(
-    { version: PRODUCT_VERSION, address, desiredState: desiredStatePath(config), data },
-    'listening',
-  );
+  logger.info({ version: PRODUCT_VERSION, address, ...followedBy(config, source), data }, 'listening');
   const reconciling = startReconciling(engine, source, environment.stopping);
   await keepAfter(reconciling, keepPassword);
   // An upgrade in place replaces the files of the running program, so everything is loaded by now.
@@ -185,6 +182,13 @@ async function closeRecord(
   if (isOpen) logger.error(NOT_RECORDED);
 }
 
+/** What is followed, for the log. Which branch is checked out in a clone is known after the first pass. */
+function followedBy(config: Config, { address }: Source): object {
+  const { GIT_REMOTE, GIT_BRANCH } = config;
+  const branch = GIT_BRANCH ?? (GIT_REMOTE === null ? 'the one that is checked out' : 'main');
+  return { origin: address, branch, desiredState: desiredStatePath(config) };
+}
+
 /** Returns the path of the desired state: on this machine, or inside the remote repository. */
 function desiredStatePath({ GIT_REMOTE, DESIRED_STATE }: Config): string {
   return GIT_REMOTE === null ? resolve(DESIRED_STATE) : DESIRED_STATE;
@@ -215,6 +219,7 @@ async function startReconciling(
 }
 
 interface ServerParts extends Engine {
+  followed: string;
   store: Store;
   authenticator: Authenticator;
   logger: Logger;

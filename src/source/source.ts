@@ -140,6 +140,8 @@ export interface SourceOrigin {
 
 /** A repository from which revisions are read and to which commits are published. */
 export interface Source {
+  /** Where the repository is, for people: the address of the remote one, or the folder of one on this machine. */
+  address: string;
   reader: Reader;
   publisher: Publisher;
   record: IdsRecord;

@@ -130,7 +130,6 @@ describe('docs/contract.md, 5.1: routes and methods', () => {
     '/api/v2/apps/web/pause',
     '/api/v2/device_groups/edge/info/x',
     '/API/v2/apps',
-    '/',
     '/nothing',
     '/favicon.ico',
     '/openapi_json',

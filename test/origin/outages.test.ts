@@ -36,7 +36,7 @@ async function expectRecovered(manager: TestManager, origin: TestOrigin): Promis
     state: 'applied',
     error: null,
     revision_applied: id,
-    origin: { error: null },
+    origin: { address: expect.stringMatching(/^\S+$/), error: null },
   });
   expect((await manager.put(`${WEB}/update`, { container_image: 'recovered:1' })).status).toBe(202);
   expect(await origin.bare.show('desired-state/apps/web.yaml', 'main')).toContain('recovered:1');

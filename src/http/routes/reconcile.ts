@@ -22,6 +22,7 @@ const Failure = z
 
 const Origin = z
   .object({
+    address: z.string(),
     reached_at: z.string().nullable(),
     error: Failure.nullable(),
     polls: z.boolean(),
@@ -59,7 +60,7 @@ const Reconcile = z
   .object({
     state: z.enum(['starting', 'applied', 'refused', 'failing']),
     branch: z.string().nullable(),
-    origin: Origin.nullable(),
+    origin: Origin,
     revision_attempted: z.string().nullable(),
     attempted_at: z.string().nullable(),
     revision_applied: z.string().nullable(),
@@ -92,32 +93,39 @@ const reconcileNowDocs = documented({
 const PROBLEMS_PER_PART = 1000;
 
 /** The status of the reconciler, and a request to check the branch now. */
-export function reconcileRoutes(app: FastifyInstance, { reconciler, recorder, waitLimit }: Api): void {
+export function reconcileRoutes(
+  app: FastifyInstance,
+  { reconciler, recorder, waitLimit, followed }: Api,
+): void {
   app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) =>
-    sendStatus(request, reply, reconciler.status(), recorder.status()),
+    sendStatus(request, reply, followed, reconciler.status(), recorder.status()),
   );
 
   app.post('/api/v2/reconcile', reconcileNowDocs, async (request, reply) => {
     await withinLimit(waitLimit, reconciler.pollOrigin());
     const status = reconciler.status();
     if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
-    return sendStatus(request, reply, status, recorder.status());
+    return sendStatus(request, reply, followed, status, recorder.status());
   });
 }
 
 function sendStatus(
   request: FastifyRequest,
   reply: FastifyReply,
+  followed: string,
   status: Status,
   record: RecordStatus,
 ): FastifyReply {
-  if (status.problems.length <= PROBLEMS_PER_PART) return reply.send(reconcileRecord(status, record));
-  return sendParts(request, reply, statusText(status, record));
+  if (status.problems.length <= PROBLEMS_PER_PART)
+    return reply.send(reconcileRecord(followed, status, record));
+  return sendParts(request, reply, statusText(followed, status, record));
 }
 
 /** Yields the text of a long reply in parts, each made after the previous one is sent and other work has had its turn. */
-async function* statusText(status: Status, record: RecordStatus): AsyncGenerator<string> {
-  const head = JSON.stringify(Reconcile.parse(reconcileRecord({ ...status, problems: [] }, record)));
+async function* statusText(followed: string, status: Status, record: RecordStatus): AsyncGenerator<string> {
+  const head = JSON.stringify(
+    Reconcile.parse(reconcileRecord(followed, { ...status, problems: [] }, record)),
+  );
   // The list of problems is the last field, and empty.
   yield head.slice(0, -']}'.length);
   const pace = new Pace();
@@ -130,12 +138,12 @@ async function* statusText(status: Status, record: RecordStatus): AsyncGenerator
   yield ']}';
 }
 
-function reconcileRecord(status: Status, record: RecordStatus): z.infer<typeof Reconcile> {
+function reconcileRecord(followed: string, status: Status, record: RecordStatus): z.infer<typeof Reconcile> {
   const { state, branch, attempted, applied, rewritten, error, problems } = status;
   return {
     state,
     branch,
-    origin: originRecord(status),
+    origin: originRecord(followed, status),
     revision_attempted: attempted?.revision ?? null,
     attempted_at: time(attempted?.at),
     revision_applied: applied?.revision ?? null,
@@ -152,11 +160,15 @@ function problemRecord(problem: ProblemStatus): z.infer<typeof StandingProblem> 
   return { ...problem, since: isoTime(problem.since) };
 }
 
-function originRecord({ origin, polling }: Status): z.infer<typeof Reconcile>['origin'] {
-  if (origin === null) return null;
-  const { reachedAt, error } = origin;
-  const [polls, polled_by] = [polling?.isOurs ?? false, polling?.by ?? null];
-  return { reached_at: time(reachedAt), error: errorRecord(error), polls, polled_by };
+/** A clone on this machine is never polled. */
+function originRecord(address: string, { origin, polling }: Status): z.infer<typeof Origin> {
+  return {
+    address,
+    reached_at: time(origin?.reachedAt),
+    error: errorRecord(origin?.error ?? null),
+    polls: polling?.isOurs ?? false,
+    polled_by: polling?.by ?? null,
+  };
 }
 
 function seededRecord(seeded: Status['seeded']): z.infer<typeof Reconcile>['ids_seeded'] {

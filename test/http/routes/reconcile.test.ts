@@ -1,6 +1,15 @@
 import { expect, it } from 'vitest';
 import { SMALL_FLEET, startManager } from '../../support/manager.ts';
 
+it('GET /api/v2/reconcile names the clone that the manager follows, which is never polled', async () => {
+  const manager = await startManager({ files: SMALL_FLEET });
+  const { origin } = (await manager.reconcile()).body;
+  const address = manager.repository.folder;
+  expect(origin).toEqual({ address, reached_at: null, error: null, polls: false, polled_by: null });
+  const [line] = manager.log.filter(({ msg }) => msg === 'listening');
+  expect(line).toMatchObject({ origin: address, branch: 'the one that is checked out' });
+});
+
 it('GET and POST /api/v2/reconcile send very many problems in parts, sorted by file', async () => {
   const notes = Array.from({ length: 2500 }, (_, index) => `notes/${index}.txt`);
   const manager = await startManager({

@@ -74,6 +74,7 @@ export async function openClone(options: CloneOptions): Promise<CloneSource> {
   return {
     repository,
     isNew,
+    address: repository.context.folder,
     reader,
     publisher,
     record: createCloneRecord(repository, onDisk, cleanUp.afterWrite),

@@ -73,6 +73,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const recording = { repository, branch, turns, mirror, access, maintenance };
   return {
     repository,
+    address: options.access.url,
     reader,
     publisher: {
       publish: (...write) => maintenance.addingObjects(() => publish(...write)),

@@ -212,17 +212,11 @@ async function putChunk(db: Db, changes: readonly Change[]): Promise<void> {
 
 /**
  * Writes each document, unless the database has it in the same or a later version: then the filter finds nothing, and
- * the upsert fails on the duplicate `_id`. That failure is the guard. FerretDB stops at the first such failure of a
- * command; then the documents are written one by one.
+ * the upsert fails on the duplicate `_id`. That failure is the guard.
  */
 async function putNewer<D extends Versioned>(collection: Collection<D>, documents: D[]): Promise<void> {
   if (documents.length === 0) return;
-  const put = (some: AnyBulkWriteOperation<D>[]): Promise<number> =>
-    ignoringDuplicates(some.length, () => collection.bulkWrite(some, { ordered: false }));
-  const replacements = documents.map(replacingOlder);
-  const tried = await put(replacements);
-  if (tried >= replacements.length) return;
-  for (const replacement of replacements) await put([replacement]);
+  await ignoringDuplicates(() => collection.bulkWrite(documents.map(replacingOlder), { ordered: false }));
 }
 
 interface Versioned extends Document {
@@ -239,17 +233,14 @@ function replacingOlder<D extends Versioned>(document: D): AnyBulkWriteOperation
 async function insertMissing<D extends Document>(collection: Collection<D>, documents: D[]): Promise<void> {
   if (documents.length === 0) return;
   const insert = () => collection.insertMany(documents as OptionalUnlessRequiredId<D>[], { ordered: false });
-  await ignoringDuplicates(documents.length, insert);
+  await ignoringDuplicates(insert);
 }
 
-/** Runs a write of `count` documents. Resolves to how many of them the server has tried, as far as it reports that. */
-async function ignoringDuplicates(count: number, write: () => Promise<unknown>): Promise<number> {
+async function ignoringDuplicates(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
-    return count;
   } catch (error) {
     if (!isOnlyDuplicates(error)) throw error;
-    return error instanceof MongoBulkWriteError ? countTried(error) : 0;
   }
 }
 
@@ -259,10 +250,6 @@ function isOnlyDuplicates(error: unknown): boolean {
   return (
     errors.length > 0 && errors.every(isDuplicateWrite) && error.result.getWriteConcernError() === undefined
   );
-}
-
-function countTried({ writeErrors, matchedCount, upsertedCount }: MongoBulkWriteError): number {
-  return matchedCount + upsertedCount + [writeErrors].flat().length;
 }
 
 function isDuplicateWrite({ code }: { code?: number }): boolean {

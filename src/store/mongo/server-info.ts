@@ -18,7 +18,7 @@ export async function describeServer(db: Db): Promise<ServerInfo> {
   const build = await db.command({ buildInfo: 1 });
   const hello = await greet(db);
   const product = productOf(build);
-  const version = String(build['ferretdbVersion'] ?? build['version'] ?? 'unknown');
+  const version = String(build['version'] ?? 'unknown');
   const topology = topologyOf(hello);
   return { product, version, topology, warnings: warningsFor(product, version, topology) };
 }
@@ -35,9 +35,8 @@ async function greet(db: Db): Promise<Document> {
   }
 }
 
-/** Compatible products report a version of MongoDB, too, but not the storage engines that it lists. */
+/** Compatible products also report a version of MongoDB, but not the storage engines that it lists. */
 function productOf(build: Document): string {
-  if (build['ferretdbVersion'] !== undefined || build['ferretdb'] !== undefined) return 'FerretDB';
   const engines: unknown = build['storageEngines'];
   return Array.isArray(engines) && engines.includes('wiredTiger') ? 'MongoDB' : 'an unknown product';
 }

@@ -291,7 +291,6 @@ export function reportsContract(open: OpenStore): void {
       for (let round = 0; round < 8; round++) await limited.store.insertReports(list, AT);
       const kept = await allReports(limited.store);
       expect(kept.length).toBeLessThan(7000);
-      // A stand-in for MongoDB keeps documents as text with a schema: up to 600 bytes for each of these.
       expect(kept.length).toBeGreaterThan(1500);
     });
 

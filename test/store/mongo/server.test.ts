@@ -14,12 +14,8 @@ import {
   withClient,
 } from './test-database.ts';
 
-/** What the stand-ins report of themselves; see `scripts/test-mongo.ts`. */
-const STAND_INS: Readonly<Record<string, object>> = {
-  ferretdb: { product: 'FerretDB', version: expect.stringMatching(/^v?1\.\d+/) },
-  java: { product: 'an unknown product', version: '5.0.0' },
-};
-const STAND_IN = STAND_INS[process.env['HOLDFAST_TEST_STAND_IN'] ?? ''];
+/** Whether the server is the stand-in of `scripts/test-mongo.ts`. */
+const isOnStandIn = process.env['HOLDFAST_TEST_STAND_IN'] !== undefined;
 
 interface Row {
   _id: string;
@@ -39,19 +35,17 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
   });
   afterEach(() => opened.cleanup());
 
-  it.skipIf(STAND_IN === undefined)(
-    'knows a server that only speaks the protocol, and warns of it',
-    async () => {
-      expect(await withClient((client) => describeServer(client.db(opened.database)))).toEqual({
-        ...STAND_IN,
-        topology: 'standalone server',
-        warnings: [
-          expect.stringContaining('run only one manager'),
-          expect.stringContaining('not highly available'),
-        ],
-      });
-    },
-  );
+  it.skipIf(!isOnStandIn)('knows a server that only speaks the protocol, and warns of it', async () => {
+    expect(await withClient((client) => describeServer(client.db(opened.database)))).toEqual({
+      product: 'an unknown product',
+      version: '5.0.0',
+      topology: 'standalone server',
+      warnings: [
+        expect.stringContaining('run only one manager'),
+        expect.stringContaining('not highly available'),
+      ],
+    });
+  });
 
   describe('the schema', () => {
     it('is created once, with one fleet id, if several managers open a new database at the same time', async () => {

@@ -24,8 +24,9 @@ export interface ReportPage {
   lastId: string | null;
 }
 
-/** A report with its `_id` as 24 hex digits. */
+/** A report with its `_id` as 24 hex digits, and the time at which it arrived, Unix milliseconds. */
 export interface StoredReport {
   oid: string;
+  receivedAt: number;
   report: Report;
 }

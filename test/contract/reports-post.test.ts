@@ -34,7 +34,7 @@ describe('docs/contract.md, 9.1: POST /api/v2/reports', () => {
     const many = await manager().post(REPORTS, [report('x', 1), report('y', 2), report('x', 1)]);
     expect([many.status, many.body]).toEqual([200, { accepted: 3 }]);
     const { body } = await manager().get(`${REPORTS}?hostname=kept`);
-    expect(body.data).toEqual([{ ...report('kept', 1, fields), _id: OID }]);
+    expect(body.data).toEqual([{ ...report('kept', 1, fields), _id: OID, received_at: expect.any(String) }]);
     expect(await commitCount(manager().repository)).toBe(commits);
   });
 
@@ -141,6 +141,16 @@ describe('docs/contract.md, 9.1: POST /api/v2/reports', () => {
     await Promise.all(hosts.map((host) => manager().post(REPORTS, report(host, 5, { burst: true }))));
     const { body } = await manager().get(`${REPORTS}?page_size=1000&report_creation_time=5`);
     expect(body.data.map((one: { hostname: string }) => one.hostname).sort()).toEqual(hosts.sort());
+  });
+
+  it('received_at is when a report arrived, by the clock of the manager, whatever the report itself says', async () => {
+    const before = Date.now();
+    await manager().post(REPORTS, report('late', 5, { received_at: '1999-01-01T00:00:00.000Z' }));
+    const { body } = await manager().get(`${REPORTS}?hostname=late`);
+    const at = String(body.data[0].received_at);
+    expect(new Date(at).toISOString()).toBe(at);
+    expect(Date.parse(at)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
   });
 });
 

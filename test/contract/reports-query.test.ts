@@ -43,7 +43,10 @@ describe('docs/contract.md, 9.2: Querying', () => {
   it('200 with the report page: data and last_id', async () => {
     const { status, body } = await manager().get(REPORTS);
     expect(status).toBe(200);
-    expect(body).toEqual({ data: FLEET.map((one) => ({ ...one, _id: OID })), last_id: null });
+    expect(body).toEqual({
+      data: FLEET.map((one) => ({ ...one, _id: OID, received_at: expect.any(String) })),
+      last_id: null,
+    });
   });
 
   it.each(['GET', 'HEAD'])('200 with the content type of JSON, and a length: %s', async (method) => {
@@ -84,7 +87,7 @@ describe('docs/contract.md, 9.2: Querying', () => {
   it('combines all filters', async () => {
     const query =
       'hostname=a&device_group=edge&report_creation_time=200&report_creation_time_filter=lt&updated=true&page_size=5';
-    expect(await find(query)).toEqual([{ ...FLEET[0], _id: OID }]);
+    expect(await find(query)).toEqual([{ ...FLEET[0], _id: OID, received_at: expect.any(String) }]);
   });
 
   it.each([
@@ -278,7 +281,7 @@ describe('a page of large reports', () => {
     const pages = await pagesOf(manager(), 'page_size=100');
     expect(pages.map(({ data }) => data.length)).toEqual([100, 20]);
     expect(pages[0]?.last_id).toEqual({ $oid: idOf(pages[0]?.data.at(-1)) });
-    const found = pages.flatMap(({ data }) => data).map(({ _id, ...one }) => one);
+    const found = pages.flatMap(({ data }) => data).map(({ _id, received_at: _at, ...one }) => one);
     expect(found).toEqual(LARGE);
   });
 

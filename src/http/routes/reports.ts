@@ -65,10 +65,16 @@ const Query = z
 /** For the document alone: the manager checks only what every report has (`readReports`). */
 const SentReport = z.union([WorkerReport, Report.meta({ id: 'Report' })]).meta({ id: 'SentReport' });
 const SentReports = z.union([SentReport, z.array(SentReport)]).meta({ id: 'Reports' });
-const ReportRecord = z.looseObject({ _id: ObjectId, ...Report.shape }).meta({
-  id: 'StoredReport',
-  description: "All other members are as they were sent; WorkerReport has those of Holdfast's worker.",
-});
+const ReportRecord = z
+  .looseObject({
+    _id: ObjectId,
+    ...Report.shape,
+    received_at: z.iso.datetime().describe('When it arrived, by the clock of the manager.'),
+  })
+  .meta({
+    id: 'StoredReport',
+    description: "All other members are as they were sent; WorkerReport has those of Holdfast's worker.",
+  });
 const Page = z
   .object({ data: z.array(ReportRecord), last_id: ObjectId.nullable() })
   .meta({ id: 'ReportPage' });
@@ -142,8 +148,8 @@ function recordsText({ data }: ReportPage): string {
   return data.map((report) => JSON.stringify(reportRecord(report))).join(',');
 }
 
-function reportRecord({ oid, report }: StoredReport): object {
-  return { ...report, _id: { $oid: oid } };
+function reportRecord({ oid, receivedAt, report }: StoredReport): object {
+  return { ...report, _id: { $oid: oid }, received_at: new Date(receivedAt).toISOString() };
 }
 
 function oidRecord(oid: string | null): z.infer<typeof ObjectId> | null {

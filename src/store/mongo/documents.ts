@@ -244,6 +244,7 @@ export interface ReportsSize {
 /** A report of a query; `isOurs` if it came through the API. */
 export interface FoundReport {
   oid: string;
+  receivedAt: number;
   isOurs: boolean;
   report: unknown;
 }

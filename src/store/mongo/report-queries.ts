@@ -85,9 +85,11 @@ function filterOf({ hostname, deviceGroup, creationTime, updated, after }: Repor
   };
 }
 
+/** A report of another program arrived when its `_id` was made, as in `expireSome`. */
 function foundReport({ _id, ...rest }: Document): FoundReport {
   const oid = String(_id);
-  const body: unknown = rest['holdfast']?.body;
-  if (typeof body === 'string') return { oid, isOurs: true, report: JSON.parse(body) };
-  return { oid, isOurs: false, report: BSON.EJSON.serialize(rest, { relaxed: true }) };
+  const { arrived, body } = rest['holdfast'] ?? {};
+  const receivedAt = typeof arrived === 'number' ? arrived : (_id as ObjectId).getTimestamp().getTime();
+  if (typeof body === 'string') return { oid, receivedAt, isOurs: true, report: JSON.parse(body) };
+  return { oid, receivedAt, isOurs: false, report: BSON.EJSON.serialize(rest, { relaxed: true }) };
 }

@@ -127,8 +127,8 @@ export function reportDocument(_id: string, arrived: number, report: Report, bod
   return { _id, hostname, device_group, report_creation_time, ...flag, holdfast: { arrived, body } };
 }
 
-function readable({ oid, isOurs, report }: FoundReport): StoredReport[] {
-  if (isOurs) return [{ oid, report: report as Report }];
+function readable({ oid, receivedAt, isOurs, report }: FoundReport): StoredReport[] {
+  if (isOurs) return [{ oid, receivedAt, report: report as Report }];
   const parsed = Report.safeParse(report);
-  return parsed.success ? [{ oid, report: parsed.data }] : [];
+  return parsed.success ? [{ oid, receivedAt, report: parsed.data }] : [];
 }

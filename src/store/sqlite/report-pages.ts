@@ -16,6 +16,7 @@ const BODY = `CASE WHEN octet_length(body) <= ${MAX_INLINE_BODY} THEN body END A
 
 interface ReportRow {
   oid: string;
+  arrived: number;
   /** JSON; null if it is large. */
   body: string | null;
 }
@@ -57,13 +58,13 @@ export class ReportPages {
     const rows = await this.#search(query, query.pageSize + 1);
     const data: StoredReport[] = [];
     let [seen, text] = [0, 0];
-    for (const { oid, body: inline } of rows) {
+    for (const { oid, arrived: receivedAt, body: inline } of rows) {
       if (seen === query.pageSize || text >= MAX_PAGE_TEXT) break;
       seen += 1;
       // A body that is missing was deleted after the search.
       const body = inline ?? this.#body.get(oid)?.body;
       if (body === undefined) continue;
-      data.push({ oid, report: JSON.parse(body) as Report });
+      data.push({ oid, receivedAt, report: JSON.parse(body) as Report });
       text += body.length;
     }
     return { data, lastId: rows.length > seen ? (rows[seen - 1]?.oid ?? null) : null };
@@ -73,7 +74,7 @@ export class ReportPages {
   async #search(query: ReportQuery, limit: number): Promise<ReportRow[]> {
     const { index, conditions, values } = reportFilter(query);
     const where = [...conditions, 'seq > ?', 'seq <= ?'].join(' AND ');
-    const sql = `SELECT oid, ${BODY} FROM reports ${index} WHERE ${where} ORDER BY seq LIMIT ?`;
+    const sql = `SELECT oid, arrived, ${BODY} FROM reports ${index} WHERE ${where} ORDER BY seq LIMIT ?`;
     const window = this.#statement<ReportRow>(sql);
     const pace = new Pace();
     let range = this.#range(query);

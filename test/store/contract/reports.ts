@@ -118,6 +118,7 @@ export function reportsContract(open: OpenStore): void {
       expect(kept?.report).toEqual(sent);
       expect(Object.keys(kept?.report ?? {})).toEqual(Object.keys(sent));
       expect(kept?.oid).toMatch(/^[0-9a-f]{24}$/);
+      expect(kept?.receivedAt).toBe(AT);
     });
 
     it.each([1, 4, 5, 6, 1000])(

@@ -219,12 +219,11 @@ export function headOf(entry: ManagerDetail, timeText: (at: number) => string): 
   };
 }
 
-/** Returns the steps of an entry, with the paths of their files inside the repository. */
-export function stepsOf({ steps, changes, files }: ManagerDetail): Step[] {
+/** Returns the steps of an entry, with the paths of their files. */
+export function stepsOf({ steps, changes }: ManagerDetail): Step[] {
   return steps.map(({ kind, name, before, after }) => {
     const path = changes.find(({ object }) => object === keyOf(kind, name))?.path ?? null;
-    const whole = files.find((file) => file.path === path || file.path.endsWith(`/${path}`))?.path ?? path;
-    const origin = whole === null || after === null ? null : { path: whole, blob: '' };
+    const origin = path === null || after === null ? null : { path, blob: '' };
     return { kind, name, before, after, origin } as unknown as Step;
   });
 }

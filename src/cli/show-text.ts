@@ -23,7 +23,7 @@ export interface ShownEntry {
 export interface ShownChange extends ListedChange {
   /** Such as `app/web`. */
   key: string;
-  /** The path of its file, or the end of it; null if that is not known. */
+  /** The path of its file, as `files` have it; null if that is not known. */
   path: string | null;
   /** Likewise, if the file moved. */
   movedFrom: string | null;
@@ -41,7 +41,7 @@ export function shownText(
   const inSteps = changes.filter(({ key }) => keys.has(key));
   const others = changes.filter(({ key }) => !keys.has(key));
   const isInSteps = ({ path }: FileDiff): boolean =>
-    inSteps.some((change) => isAt(path, change.path) || isAt(path, change.movedFrom));
+    inSteps.some((change) => path === change.path || path === change.movedFrom);
   const otherFiles = withMoves(
     files.filter((file) => !isInSteps(file)),
     others,
@@ -58,15 +58,11 @@ export function shownText(
   return `${headText(head, paint)}\n${lines.join('\n')}\n`;
 }
 
-function isAt(path: string, end: string | null): boolean {
-  return end !== null && (path === end || path.endsWith(`/${end}`));
-}
-
 /** Makes one difference of the two that a moved file has. */
 function withMoves(files: readonly FileDiff[], changes: readonly ShownChange[]): FileDiff[] {
   const moves = changes.flatMap(({ path, movedFrom }) => {
-    const from = files.find((file) => isAt(file.path, movedFrom));
-    const to = files.find((file) => isAt(file.path, path));
+    const from = files.find((file) => file.path === movedFrom);
+    const to = files.find((file) => file.path === path);
     return from === undefined || to === undefined ? [] : [{ from, to }];
   });
   const rest = files.filter((file) => !moves.some(({ from, to }) => file === from || file === to));

@@ -60,7 +60,7 @@ async function fromGit(past: OpenPast, name: string): Promise<Shown> {
   const shown: ShownEntry = {
     head: commitHead(commit, entry),
     steps: prefixSteps(folder, orderSteps(found.flatMap(({ step }) => step ?? []))),
-    changes: entry.changes.map(shownChange),
+    changes: entry.changes.map((change) => shownChange(change, folder)),
     files,
     effects: await effectsAt(commit, past),
     summary: countText(entry.changes.length, unread),
@@ -68,15 +68,20 @@ async function fromGit(past: OpenPast, name: string): Promise<Shown> {
   return { shown, json: { ...entryJson(entry), message: commit.message, files } };
 }
 
-function shownChange(change: ObjectChange): ShownChange {
+function shownChange(change: ObjectChange, folder: string): ShownChange {
   const { kind, name, before, after } = change;
   const hasMoved = before !== null && after !== null && before.path !== after.path;
   return {
     ...listedCommitChange(change),
     key: keyOf(kind, name),
-    path: (after ?? before)?.path ?? null,
-    movedFrom: hasMoved ? before.path : null,
+    path: shownPath(folder, (after ?? before)?.path),
+    movedFrom: shownPath(folder, hasMoved ? before.path : undefined),
   };
+}
+
+/** Returns the path of a file as `filesOf` shows it. */
+function shownPath(folder: string, path: string | undefined): string | null {
+  return path === undefined ? null : normalize(join(folder, path));
 }
 
 async function filesOf({ files }: FolderCommit, { folder, revisions }: OpenPast): Promise<FileDiff[]> {

@@ -25,7 +25,7 @@ const Change = z
       .record(z.string(), z.int())
       .nullable()
       .describe('The ids that it gave; null for what is older than the store.'),
-    path: z.string().nullable().describe('The path of its file below the folder.'),
+    path: z.string().nullable().describe('The path of its file inside the repository.'),
     moved_from: z.string().nullable().describe('The path that the file had before, if it moved.'),
   })
   .meta({ id: 'HistoryChange' });
@@ -97,7 +97,7 @@ const BlameLine = z
 export const Blame = z
   .object({
     revision: z.string(),
-    path: z.string().describe('Below the folder.'),
+    path: z.string().describe('Inside the repository.'),
     lines: z.array(BlameLine),
   })
   .meta({ id: 'Blame' });

@@ -147,8 +147,9 @@ function buildHistory(
 ): Pick<Engine, 'indexer' | 'past'> {
   const onFailure = createHistoryLog(logger);
   const forge = webAddressOf(remote);
-  const indexer = createIndexer({ reader, store, defaults, forge, memory, onFailure, faults });
-  return { indexer, past: createPast({ reader, origin, store, indexer, defaults, folder: record.folder }) };
+  const { folder } = record;
+  const indexer = createIndexer({ reader, store, defaults, folder, forge, memory, onFailure, faults });
+  return { indexer, past: createPast({ reader, origin, store, indexer, defaults, folder }) };
 }
 
 function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): InfoCache {

@@ -23,7 +23,7 @@ export interface EntryChange {
   fields: string[];
   /** The ids that it gave, by the name of the id (`app_id`); null if that is not known. */
   ids: Record<string, number> | null;
-  /** The path of its file below the folder; null if it has none. */
+  /** The path of its file; null if it has none. In entries it begins at the repository, until then at the folder. */
   path: string | null;
   /** The path that its file had before, if it moved; otherwise null. */
   moved_from: string | null;

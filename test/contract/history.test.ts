@@ -203,7 +203,7 @@ describe('GET /api/v2/history', () => {
     const [, , written, first] = await list(suite());
     const { body } = await suite().get('/api/v2/blame/app/web');
     expect(body).toMatchObject({
-      path: 'apps/web.yaml',
+      path: 'desired-state/apps/web.yaml',
       lines: [
         {
           text: 'container_image: nginx:1.26',

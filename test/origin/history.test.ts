@@ -89,7 +89,7 @@ const ROWS: [string, (user: TestRepository) => Promise<unknown>, string[]][] = [
       await user.git('mv', WEB, 'desired-state/apps/web.yml');
       await user.commit({}, 'move');
     },
-    ['commit: move; moved apps/web.yaml'],
+    ['commit: move; moved desired-state/apps/web.yaml'],
   ],
   [
     'has a rewrite with the ids that no commit tells, and then the new commit',

@@ -9,6 +9,8 @@ export interface HistoryDependencies {
   reader: Reader;
   store: HistoryStore & StoreProgress;
   defaults: AppDefaults;
+  /** Path of the desired-state folder inside the repository. */
+  folder: string;
   /** The address of the repository's page (`webAddressOf`); null if it is not known. */
   forge: string | null;
   /** What passes remember of the store; null before the first pass. */

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { changesOf, type ObjectChange } from '../../history/changes.ts';
 import type { FolderCommit } from '../../history/commit.ts';
 import { commitEntry } from '../../history/entry.ts';
@@ -87,6 +88,16 @@ export function ledgerChange(key: string, { change, ids }: ActChange): EntryChan
     path: (after ?? before)?.path ?? null,
     moved_from: null,
   };
+}
+
+/** Returns the changes of an entry with the paths of their files inside the repository: they came with those below `folder`. */
+export function inRepository(changes: readonly EntryChange[], folder: string): EntryChange[] {
+  const whole = (path: string | null): string | null => (path === null ? null : posix.join(folder, path));
+  return changes.map((change) => ({
+    ...change,
+    path: whole(change.path),
+    moved_from: whole(change.moved_from),
+  }));
 }
 
 /** Returns the entry of an operation. */

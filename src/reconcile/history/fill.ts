@@ -2,7 +2,7 @@ import { withRest } from '../../async/pace.ts';
 import type { FolderLog } from '../../source/source.ts';
 import type { Entry, HistoryState } from '../../store/entry.ts';
 import type { HistoryDependencies } from './dependencies.ts';
-import { entryOfCommit, readCommit } from './entries.ts';
+import { entryOfCommit, inRepository, readCommit } from './entries.ts';
 import { isIndexed } from './range.ts';
 
 /** Commits that are indexed at once; who reads the history, or ends the manager, waits for them. */
@@ -13,14 +13,15 @@ const PAGE = 25;
  * more.
  */
 export async function indexOlder(state: HistoryState, dependencies: HistoryDependencies): Promise<boolean> {
-  const { store, forge } = dependencies;
+  const { store, forge, folder } = dependencies;
   if (state.fill === null) return false;
   const page = await readPage(state.fill, dependencies);
   const entries: Entry[] = [];
   for (const commit of page?.commits ?? []) {
     if (await isIndexed(store, commit)) continue;
     const entry = entryOfCommit(await withRest(() => readCommit(commit, dependencies)), forge);
-    entries.push({ n: state.oldest - 1 - entries.length, ...entry });
+    const changes = inRepository(entry.changes, folder);
+    entries.push({ ...entry, n: state.oldest - 1 - entries.length, changes });
   }
   const from = page?.next ?? null;
   const next: HistoryState = {

@@ -4,7 +4,14 @@ import { type HistoryState, keys } from '../../store/entry.ts';
 import type { Act } from '../../store/ledger.ts';
 import { entriesOfApply } from './apply-entries.ts';
 import type { HistoryDependencies } from './dependencies.ts';
-import { entryChange, entryOfCommit, type NewEntry, operationEntry, readCommit } from './entries.ts';
+import {
+  entryChange,
+  entryOfCommit,
+  inRepository,
+  type NewEntry,
+  operationEntry,
+  readCommit,
+} from './entries.ts';
 import { indexOlder } from './fill.ts';
 import { withKeys } from './range.ts';
 
@@ -145,10 +152,14 @@ async function append(
   state: HistoryState,
   changes: Partial<HistoryState>,
   entries: readonly NewEntry[],
-  { store }: HistoryDependencies,
+  { store, folder }: HistoryDependencies,
   supersedes = false,
 ): Promise<boolean> {
-  const numbered = entries.map((entry, index) => ({ n: state.newest + 1 + index, ...entry }));
+  const numbered = entries.map((entry, index) => ({
+    ...entry,
+    n: state.newest + 1 + index,
+    changes: inRepository(entry.changes, folder),
+  }));
   const next = { ...state, ...changes, newest: state.newest + entries.length };
   return store.addEntries({ expected: state, next, entries: numbered, supersedes });
 }

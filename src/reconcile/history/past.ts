@@ -42,6 +42,7 @@ export interface Detail extends Difference {
 /** A line of an object's file, and the commit that wrote it; times are Unix milliseconds. */
 interface Blame {
   revision: string;
+  /** Inside the repository. */
   path: string;
   lines: { text: string; revision: string; actor: Actor; at: number }[];
 }
@@ -120,7 +121,7 @@ export function createPast(dependencies: PastDependencies): Past {
       const [before, after] = [await filesAt(from, reader), await filesAt(to, reader)];
       return differenceOf(deltasBetween(before, after), dependencies);
     },
-    blame: (kind, name, revision) => blameOf(kind, name, revision, reader),
+    blame: (kind, name, revision) => blameOf(kind, name, revision, dependencies),
   };
 }
 
@@ -174,7 +175,12 @@ function deltasBetween(
   });
 }
 
-async function blameOf(kind: Kind, name: string, revision: string, reader: Reader): Promise<Blame | null> {
+async function blameOf(
+  kind: Kind,
+  name: string,
+  revision: string,
+  { reader, folder }: PastDependencies,
+): Promise<Blame | null> {
   const isOfObject = (path: string): boolean => {
     const role = classifyPath(path);
     return role.role === 'object' && role.kind === kind && role.name === name;
@@ -186,7 +192,7 @@ async function blameOf(kind: Kind, name: string, revision: string, reader: Reade
   const lines = await reader.blame(revision, path);
   return {
     revision,
-    path,
+    path: posix.join(folder, path),
     lines: lines.map(({ text, revision: by, author, committer, time }) => ({
       text,
       revision: by,

@@ -27,6 +27,7 @@ function indexerOf(
     reader: source.reader,
     store,
     defaults: DEFAULTS,
+    folder: 'desired-state',
     forge: null,
     memory: () => reconciler.passes.memory(),
     onFailure: (error) => failures.push(error),
@@ -122,7 +123,7 @@ describe('the history', () => {
       revision: second,
       appliedWith: second,
       actor: { name: 'Pat', email: 'pat@example.com', via: 'git' },
-      changes: [{ ids: { app_id: expect.any(Number) }, path: 'apps/web.yaml' }],
+      changes: [{ ids: { app_id: expect.any(Number) }, path: 'desired-state/apps/web.yaml' }],
       effects: [{ app: 'web', action: 'restart', groups: ['lab'] }],
     });
   });
@@ -176,8 +177,8 @@ describe('the history', () => {
         change: 'update',
         fields: [],
         ids: {},
-        path: 'apps/web.yml',
-        moved_from: 'apps/web.yaml',
+        path: 'desired-state/apps/web.yml',
+        moved_from: 'desired-state/apps/web.yaml',
       },
     ]);
   });

@@ -69,6 +69,5 @@ const code = await runCommand(process.argv.slice(2), {
   },
   version: PRODUCT_VERSION,
   serve,
-  copyStore: async (...copy) => (await import('./service/copy-store.ts')).copyStore(...copy),
 });
 endProcess(output, code);

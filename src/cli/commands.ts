@@ -11,8 +11,6 @@ export interface CommandOption {
   /** The placeholder of its value in the help. */
   value?: string;
   meaning: string;
-  /** Whether the command cannot do without it. */
-  isRequired?: true;
   /** The values that it takes, if they are few. */
   choices?: readonly string[];
 }
@@ -28,7 +26,6 @@ interface Operand {
 
 /** What the help, the parser and the completion of shells know of a command. */
 export interface Command {
-  /** One word, or two for a subcommand. */
   name: string;
   /** What it does, in a line that continues "holdfast plan: ". */
   summary: string;
@@ -245,21 +242,6 @@ export const COMMANDS = {
     ],
     problems: 'the files do not match the manager; the Compose file has an error',
   },
-  storeCopy: {
-    name: 'store copy',
-    summary: 'copy the configured store, with its ids and reports',
-    options: [
-      {
-        name: 'to',
-        value: 'TARGET',
-        meaning: 'a mongodb:// address (the database is MONGODB_DATABASE) or a data folder',
-        isRequired: true,
-      },
-    ],
-    details: [
-      'Stop all managers first. The settings of serve, from the environment, say which store is copied.',
-    ],
-  },
   // Run by src/worker/main.ts, which has its own help.
   worker: {
     name: 'worker',
@@ -293,15 +275,11 @@ export const COMMANDS = {
 /** The same as a list. */
 export const COMMAND_LIST: readonly Command[] = Object.values(COMMANDS);
 
-/** The first words of the commands: `store` for `store copy`. */
-export const COMMAND_WORDS = [...new Set(COMMAND_LIST.map(({ name }) => name.split(' ')[0] ?? name))];
+export const COMMAND_NAMES = COMMAND_LIST.map(({ name }) => name);
 
-/** Returns the command that these arguments begin with, even if its second word is missing; undefined if there is none. */
-export function commandOf([first, second]: readonly string[]): Command | undefined {
-  return (
-    COMMAND_LIST.find(({ name }) => name === first || name === `${first} ${second}`) ??
-    COMMAND_LIST.find(({ name }) => name.startsWith(`${first} `))
-  );
+/** Returns the command that these arguments begin with; undefined if there is none. */
+export function commandOf([first]: readonly string[]): Command | undefined {
+  return COMMAND_LIST.find(({ name }) => name === first);
 }
 
 /** Returns `--format FORMAT`, or `--exit-code`. */

@@ -1,6 +1,6 @@
 import { fileVariableOf, flagOf } from '../config/read.ts';
 import type { SettingTable } from '../settings/setting.ts';
-import { COMMAND_LIST, COMMAND_WORDS, COMMANDS, type Command, type CommandOption } from './commands.ts';
+import { COMMAND_LIST, COMMAND_NAMES, COMMANDS, type Command, type CommandOption } from './commands.ts';
 import { UsageError } from './io.ts';
 
 const SCRIPTS: Readonly<Record<string, () => string>> = {
@@ -36,14 +36,6 @@ function flagsOf(settings: SettingTable): CommandOption[] {
   });
 }
 
-/** The words that can follow a word that is not yet a whole command: `copy` after `store`. */
-function secondWords(first: string): string[] {
-  return COMMAND_LIST.flatMap(({ name }) => {
-    const [one, two] = name.split(' ');
-    return one === first && two !== undefined ? [two] : [];
-  });
-}
-
 /** Puts a text into single quotes, for every shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
@@ -67,9 +59,6 @@ function bashScript(): string {
       )}
       words=${quoted((command.operand?.choices ?? []).join(' '))}${bashChoices(command)} ;;`,
   );
-  const subcommands = COMMAND_WORDS.filter((word) => secondWords(word).length > 0).map(
-    (word) => `    ${word}) words=${quoted(secondWords(word).join(' '))} ;;`,
-  );
   return `# Completes holdfast in bash: source <(holdfast completion bash)
 _holdfast() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} options= words=
@@ -77,12 +66,9 @@ _holdfast() {
   elif [[ $previous == '=' ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
   case "\${COMP_WORDS[*]:1:COMP_CWORD-1} " in
 ${cases.join('\n')}
-    help*) words=${quoted(COMMAND_WORDS.join(' '))} ;;
+    help*) words=${quoted(COMMAND_NAMES.join(' '))} ;;
   esac
-  if (( COMP_CWORD == 1 )); then options='--help --version'; words=${quoted([...COMMAND_WORDS, 'help'].join(' '))}; fi
-  if (( COMP_CWORD == 2 )); then case "$previous" in
-${subcommands.join('\n')}
-  esac; fi
+  if (( COMP_CWORD == 1 )); then options='--help --version'; words=${quoted([...COMMAND_NAMES, 'help'].join(' '))}; fi
   if [[ $current == -* ]]; then words=$options; fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
@@ -98,10 +84,9 @@ function zshScript(): string {
     return `    ${quoted(command.name)}) _arguments ${specs.join(' ')} ;;`;
   });
   const first = [
-    ...COMMAND_LIST.map(({ name, summary }) => [name.split(' ')[0] ?? name, summary] as const),
+    ...COMMAND_LIST.map(({ name, summary }) => [name, summary] as const),
     ['help', 'show the help of a command'] as const,
   ];
-  const seconds = COMMAND_WORDS.flatMap((word) => secondWords(word).map((second) => [word, second] as const));
   return `#compdef holdfast
 # Completes holdfast in zsh: source <(holdfast completion zsh), below compinit
 _holdfast() {
@@ -112,14 +97,6 @@ _holdfast() {
   fi
   local command=$words[2]
   shift words; (( CURRENT-- ))
-${seconds
-  .map(
-    ([word, second]) => `  if [[ $command == ${word} ]]; then
-    if (( CURRENT == 2 )); then compadd ${second}; return; fi
-    command="${word} $words[2]"; shift words; (( CURRENT-- ))
-  fi`,
-  )
-  .join('\n')}
   case $command in
 ${cases.join('\n')}
     help) _describe command commands ;;
@@ -145,29 +122,16 @@ function zshOperand({ operand }: Command): string[] {
 
 function fishScript(): string {
   const lines = COMMAND_LIST.flatMap((command) => {
-    const [first = '', second] = command.name.split(' ');
-    const isFirst = '__fish_use_subcommand';
-    const inFirst = quoted(`__fish_seen_subcommand_from ${first}`);
-    const inCommand =
-      second === undefined
-        ? inFirst
-        : quoted(`__fish_seen_subcommand_from ${first}; and __fish_seen_subcommand_from ${second}`);
-    const own =
-      second === undefined
-        ? []
-        : [
-            `-n ${quoted(`__fish_seen_subcommand_from ${first}; and not __fish_seen_subcommand_from ${second}`)} -a ${second} -d ${quoted(command.summary)}`,
-          ];
+    const inCommand = quoted(`__fish_seen_subcommand_from ${command.name}`);
     return [
-      `-n ${isFirst} -a ${first} -d ${quoted(command.summary)}`,
-      ...own,
+      `-n __fish_use_subcommand -a ${command.name} -d ${quoted(command.summary)}`,
       ...fishOperand(command).map((operand) => `-n ${inCommand} ${operand}`),
       ...optionsOf(command).map((option) => `-n ${inCommand} ${fishOption(option)}`),
     ];
   });
   const help = [
     `-n __fish_use_subcommand -a help -d 'show the help of a command'`,
-    `-n '__fish_seen_subcommand_from help' -a ${quoted(COMMAND_WORDS.join(' '))}`,
+    `-n '__fish_seen_subcommand_from help' -a ${quoted(COMMAND_NAMES.join(' '))}`,
     `-n __fish_use_subcommand -l version -d 'show the version'`,
     `-n __fish_use_subcommand -l help -d 'show the help'`,
   ];

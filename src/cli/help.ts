@@ -55,7 +55,7 @@ ${settingsHelp(SETTINGS, 'serve')}`;
 }
 
 function usageOf({ name, operand, options, settings }: Command, brief?: string): string {
-  const whole = options.map((option) => (option.isRequired ? optionText(option) : `[${optionText(option)}]`));
+  const whole = options.map((option) => `[${optionText(option)}]`);
   const parts = [
     ...(operand === undefined ? [] : [operand.name]),
     ...(brief === undefined ? whole : [brief]),

@@ -3,7 +3,7 @@ import { isFlag } from '../config.ts';
 import { descriptorAdvice, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import { closestName } from '../suggest.ts';
-import { COMMAND_WORDS, commandOf } from './commands.ts';
+import { COMMAND_NAMES, commandOf } from './commands.ts';
 import { completion } from './completion.ts';
 import { helpText } from './help.ts';
 import { history } from './history.ts';
@@ -12,7 +12,6 @@ import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from '.
 import { plan } from './plan.ts';
 import { rollback } from './rollback.ts';
 import { show } from './show.ts';
-import { type CopyStore, storeCopy } from './store-copy.ts';
 import { validate } from './validate.ts';
 
 /** What `runCommand` needs. */
@@ -21,7 +20,6 @@ export interface RunOptions {
   version: string;
   /** Runs the manager until it is stopped. */
   serve(config: Config): Promise<ExitCode>;
-  copyStore: CopyStore;
 }
 
 /** Runs one command line and resolves to its exit code. Never rejects. */
@@ -60,7 +58,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 
 type Runner = (args: readonly string[], options: RunOptions) => ExitCode | Promise<ExitCode>;
 
-/** What runs a command, by its first word. */
+/** What runs a command, by its name. */
 const RUNNERS: Readonly<Record<string, Runner>> = {
   serve: (args, { io, serve }) => serve(settingsFrom(io, args)),
   validate: (args, { io }) => validate(args, io),
@@ -69,10 +67,9 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   show: (args, { io }) => show(args, io),
   rollback: (args, { io }) => rollback(args, io),
   import: (args, { io }) => runImport(args, io),
-  store: (args, { io, copyStore }) => storeCopy(args, io, copyStore),
   completion: (args, { io }) => print(io, completion(args)),
 };
-const COMMANDS = `${COMMAND_WORDS.slice(0, -1).join(', ')} and ${COMMAND_WORDS.slice(-1)}`;
+const COMMANDS = `${COMMAND_NAMES.slice(0, -1).join(', ')} and ${COMMAND_NAMES.slice(-1)}`;
 
 /** Never shows what follows a `=`: it can be a secret that was meant for a flag of `serve`. */
 function unknownCommand(command: string | undefined): UsageError {
@@ -80,7 +77,7 @@ function unknownCommand(command: string | undefined): UsageError {
   const given = withoutValue(command);
   if (isFlag(command)) return new UsageError(`flags belong to serve: holdfast serve ${given} …`);
   // Commands are short: with two mistakes allowed, `export` would stand for `import`.
-  const closest = closestName(given, [...COMMAND_WORDS, 'help', '--version'], 1);
+  const closest = closestName(given, [...COMMAND_NAMES, 'help', '--version'], 1);
   const hint = closest === null ? '.' : `; did you mean ${closest}?`;
   return new UsageError(`"${given}" is not a command${hint} The commands are ${COMMANDS}`);
 }

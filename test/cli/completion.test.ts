@@ -18,7 +18,6 @@ const WORDS = [
   'rollback',
   'serve',
   'show',
-  'store',
   'validate',
   'worker',
 ];
@@ -29,8 +28,6 @@ const ROWS: [string, string[]][] = [
   ['holdfast ', WORDS],
   ['holdfast p', ['plan']],
   ['holdfast help im', ['import']],
-  ['holdfast store ', ['copy']],
-  ['holdfast store copy --', ['--help', '--to']],
   ['holdfast plan --', PLAN],
   ['holdfast plan --exit-code --a', ['--against']],
   ['holdfast validate --format ', ['github', 'json', 'text']],
@@ -46,7 +43,7 @@ const ROWS: [string, string[]][] = [
 ];
 
 /** An interactive zsh takes a second to start. */
-const FOR_ZSH = ROWS.filter((_, index) => [0, 4, 7, 9].includes(index));
+const FOR_ZSH = ROWS.filter((_, index) => [0, 3, 5, 7].includes(index));
 
 /** Writes the script for a shell into a file. */
 async function scriptFor(shell: string): Promise<string> {

@@ -27,7 +27,6 @@ describe('helpText', () => {
       'plan',
       'import',
       '--from-compose',
-      'store copy',
       '--to',
       '--against',
       '--exit-code',

@@ -3,7 +3,7 @@ import { helpText } from '../../src/cli/help.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
 
-const NAMES = 'serve, validate, plan, history, show, rollback, import, store, worker and completion';
+const NAMES = 'serve, validate, plan, history, show, rollback, import, worker and completion';
 const COMMANDS = `The commands are ${NAMES}`;
 
 describe('runCommand', () => {
@@ -20,8 +20,6 @@ describe('runCommand', () => {
     [['plan', '--help'], 'plan'],
     [['help', 'plan'], 'plan'],
     [['import', '--help'], 'import'],
-    [['store', 'copy', '--help'], 'store copy'],
-    [['store', '--help'], 'store copy'],
     [['help', 'completion'], 'completion'],
   ])('shows the help of the command alone for %j', async (argv, command) => {
     const { code, out, err } = await runCli(argv);
@@ -31,7 +29,7 @@ describe('runCommand', () => {
     expect(out.includes('--against')).toBe(command === 'plan');
   });
 
-  it.each(['serve', 'validate', 'plan', 'import', 'store'])('takes -v for no flag of %s', async (command) => {
+  it.each(['serve', 'validate', 'plan', 'import'])('takes -v for no flag of %s', async (command) => {
     const { code, out, err } = await runCli([command, '-v']);
     expect([code, out, err.includes('1.2.3')]).toEqual([2, '', false]);
   });
@@ -69,7 +67,6 @@ describe('runCommand', () => {
     ['serv', 'serve'],
     ['serv=SECRET', 'serve'],
     ['PLAN', 'plan'],
-    ['stores', 'store'],
     ['version', '--version'],
     ['--verison', '--version'],
     ['--hlep', 'help'],

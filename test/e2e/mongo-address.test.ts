@@ -44,7 +44,7 @@ describe('checkMongoAddress', () => {
       'mongodb://ann:hunter2@one/?readPreference=secondary&maxStalenessSeconds=120',
     ],
   ])('rejects an address that %s, without showing the password', async (_name, uri) => {
-    const { kind, message } = await failure(checkMongoAddress(uri, 'MONGODB_URI'));
+    const { kind, message } = await failure(checkMongoAddress(uri));
     expect(kind).toBe('invalid');
     expect(message).toMatch(/^MONGODB_URI cannot be read: /);
     expect(message).not.toContain('hunter2');

@@ -1,6 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
 import { runCommand } from '../../src/cli/run.ts';
-import type { CopyStore } from '../../src/cli/store-copy.ts';
 import type { Config } from '../../src/settings.ts';
 
 /** The result of a command line. */
@@ -22,11 +21,9 @@ export interface CommandEnvironment {
   hasColors?: boolean;
   /** Called instead of starting the server. */
   serve?: (config: Config) => Promise<0>;
-  /** Called instead of copying a store. */
-  copyStore?: CopyStore;
 }
 
-/** Runs a command line of `holdfast` in this process; neither serves nor copies anything unless it is given how. */
+/** Runs a command line of `holdfast` in this process; serves nothing unless it is given how. */
 export async function runCli(
   argv: readonly string[],
   {
@@ -35,7 +32,6 @@ export async function runCli(
     columns = null,
     hasColors = false,
     serve = async () => 0,
-    copyStore = async () => ({}),
   }: CommandEnvironment = {},
 ): Promise<CommandResult> {
   const result: CommandResult = { code: -1, out: '', err: '', served: null };
@@ -59,7 +55,6 @@ export async function runCli(
       hasColors,
     },
     version: '1.2.3',
-    copyStore,
     serve: (config) => {
       result.served = config;
       return serve(config);

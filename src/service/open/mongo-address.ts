@@ -1,13 +1,11 @@
 import { HoldfastError, messageOf } from '../../errors.ts';
-import type { AddressPlace } from '../../store/mongo/errors.ts';
 
 const HINT = 'in user and password write %40 for @, %3A for :, %2F for / and %25 for %';
 
 /**
- * Checks a MongoDB address without connecting, and rejects as `invalid` if the driver cannot read it. `place` says
- * where the address was given. The error never contains a part of the user name or password.
+ * Checks the address of `MONGODB_URI` without connecting, and rejects as `invalid` if the driver cannot read it. The error never contains a part of the user name or password.
  */
-export async function checkMongoAddress(uri: string, place: AddressPlace): Promise<void> {
+export async function checkMongoAddress(uri: string): Promise<void> {
   // Loading the driver takes much of a start's time and memory, so only a command that uses it does.
   const { MongoClient } = await import('mongodb');
   try {
@@ -19,7 +17,7 @@ export async function checkMongoAddress(uri: string, place: AddressPlace): Promi
     const isSecret = credentialParts(uri).some((part) => message.includes(part));
     throw new HoldfastError(
       'invalid',
-      `${place} cannot be read: ${isSecret ? 'it is malformed' : message}; ${HINT}`,
+      `MONGODB_URI cannot be read: ${isSecret ? 'it is malformed' : message}; ${HINT}`,
     );
   }
 }

@@ -66,7 +66,7 @@ async function openEmbedded(
  * Returns the error of a store in SQLite that cannot be opened, with the name of the file. A damaged file is `invalid`, not
  * `unavailable`, since trying again does not help.
  */
-export function errorOfFile(path: string, error: unknown): unknown {
+function errorOfFile(path: string, error: unknown): unknown {
   const known = knownError(error);
   if (known?.kind !== 'invalid' && known?.kind !== 'unavailable') return error;
   const { kind, message, details } = known;
@@ -85,7 +85,7 @@ async function openShared(
   { MONGODB_DATABASE: database, REPORTS_MAX_BYTES: maxReportBytes }: Config,
   { defaults, logger, callDeadline }: StoreEnvironment,
 ): Promise<MongoStore> {
-  await checkMongoAddress(uri, 'MONGODB_URI');
+  await checkMongoAddress(uri);
   // Loading the driver takes much of a start's time and memory, so only a manager that uses it does.
   const { openMongoStore } = await import('../../store/mongo/open.ts');
   return openMongoStore({

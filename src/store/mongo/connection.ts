@@ -8,13 +8,11 @@ import {
 } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 import { closedError } from '../closed.ts';
-import { type AddressPlace, isNoServer, openError, storeError } from './errors.ts';
+import { isNoServer, openError, storeError } from './errors.ts';
 import { describeServer, type ServerInfo } from './server-info.ts';
 
 export interface ConnectionOptions {
   uri: string;
-  /** Where `uri` was given, for error messages. */
-  place: AddressPlace;
   database: string;
   /** Creates what is missing in the database; rejects as `invalid` if the database must not be used. */
   prepare(db: Db): Promise<void>;
@@ -130,7 +128,7 @@ export class Connection {
     try {
       return await command(db);
     } catch (error) {
-      const known = storeError(error, this.#options.place);
+      const known = storeError(error);
       if (isNoServer(error)) this.#noteAway(known as HoldfastError);
       throw known;
     }
@@ -171,7 +169,7 @@ export class Connection {
       setTimeout(() => {
         this.#opening = null;
       }, RETRY_AFTER).unref();
-      throw openError(error, this.#options.place);
+      throw openError(error);
     }
   }
 

@@ -1,9 +1,10 @@
 import type { HistoryPoint } from '../../ids/id-store.ts';
+import type { FileOrigin } from '../../plan/step.ts';
 import type { Kind } from '../../protocol/name.ts';
-import type { ContentsObject } from '../contents.ts';
 import type { EntryKind, EntryQuery, HistoryState } from '../entry.ts';
 import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';
+import type { StoredCounter } from '../rules/work.ts';
 
 /**
  * The commands that the store sends to a database; each method is one command, unless it says otherwise. The driver
@@ -156,12 +157,26 @@ export interface StagedChange {
   change: Change;
 }
 
+/** A counter in the document of its object. */
+export interface DocumentCounter extends StoredCounter {
+  /** The store's `idSequence` at the last change of this counter. */
+  changed: number;
+}
+
 /** An app or a group with its counters. It is never deleted: the counters outlive the object. */
-export interface ObjectDocument extends Omit<ContentsObject, 'key'> {
+export interface ObjectDocument {
   /** `keyOf` its kind and name. */
   _id: string;
   /** The version of the root that wrote it. */
   version: number;
+  kind: Kind;
+  name: string;
+  /** The counter of `app_id` or `device_group_id`. While the object is stored, its id is the counter's `last`. */
+  own: DocumentCounter | null;
+  /** The counter of a group's `prune_id`. */
+  prune: DocumentCounter | null;
+  /** Null for a deleted object. `content` is JSON text, which preserves the order of keys, and any key. */
+  stored: { oid: string; content: string; hash: string; origin: FileOrigin | null } | null;
 }
 
 /** An entry of the operations log; `_id` is the version that it was written with. */

@@ -10,9 +10,6 @@ import {
 } from 'mongodb';
 import { HoldfastError } from '../../errors.ts';
 
-/** Where the address of the database was given, as messages name it. */
-export type AddressPlace = 'MONGODB_URI' | '--to';
-
 /** Error codes of the server in words; each follows "the store". */
 const WORDS: ReadonlyMap<number, string> = new Map([
   [64, 'does not confirm a write by a majority of its members in time'],
@@ -24,7 +21,7 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [14_031, 'has no space left on its disk; make room there'],
 ]);
 
-/** Error codes about the user or password in words; each is followed by where the address was given. */
+/** Error codes about the user or password in words; each is followed by the setting that has them. */
 const WORDS_OF_ADDRESS: ReadonlyMap<number, string> = new Map([
   [13, 'denies access to the user of'],
   [18, 'rejects the user or the password of'],
@@ -45,17 +42,12 @@ const CREDENTIALS = /\/\/[^/\s]*@/g;
 
 /**
  * Converts an error of the driver or the server into a HoldfastError: `unavailable` (the call may have happened). Returns
- * all other errors unchanged. The message contains neither user nor password; `place` is where the address was given.
+ * all other errors unchanged. The message contains neither user nor password.
  */
-export function storeError(error: unknown, place: AddressPlace): unknown {
+export function storeError(error: unknown): unknown {
   if (!(error instanceof MongoError)) return error;
   const code = error instanceof MongoServerError ? (error.codeName ?? String(error.code)) : error.name;
-  return new HoldfastError(
-    'unavailable',
-    `the store ${wordsFor(error, place)}`,
-    { code },
-    redactedError(error),
-  );
+  return new HoldfastError('unavailable', `the store ${wordsFor(error)}`, { code }, redactedError(error));
 }
 
 /**
@@ -63,18 +55,18 @@ export function storeError(error: unknown, place: AddressPlace): unknown {
  * servers of a `mongodb+srv` address, reads the files that an address names, and passes on system errors of both as they
  * are.
  */
-export function openError(error: unknown, place: AddressPlace): unknown {
+export function openError(error: unknown): unknown {
   const refusal = refusalIn(error);
   if (refusal !== null)
-    return new HoldfastError('invalid', `${place} cannot be used: ${redacted(refusal.message)}`);
-  if (!(error instanceof Error) || error instanceof MongoError) return storeError(error, place);
+    return new HoldfastError('invalid', `MONGODB_URI cannot be used: ${redacted(refusal.message)}`);
+  if (!(error instanceof Error) || error instanceof MongoError) return storeError(error);
   const { code, syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall.startsWith('query')) {
-    const message = `the store cannot be reached: DNS does not find the servers of ${place}`;
+    const message = `the store cannot be reached: DNS does not find the servers of MONGODB_URI`;
     return new HoldfastError('unavailable', message, { code }, error);
   }
   if (syscall !== 'open' && syscall !== 'read') return error;
-  return new HoldfastError('invalid', `${place} names a file that cannot be read (${code})`, {}, error);
+  return new HoldfastError('invalid', `MONGODB_URI names a file that cannot be read (${code})`, {}, error);
 }
 
 /**
@@ -106,14 +98,14 @@ function redacted(text: string): string {
   return text.replace(CREDENTIALS, '//(secret)@');
 }
 
-function wordsFor(error: MongoError, place: AddressPlace): string {
-  if (isNoServer(error)) return `cannot be reached: no server of ${place} accepts writes`;
+function wordsFor(error: MongoError): string {
+  if (isNoServer(error)) return `cannot be reached: no server of MONGODB_URI accepts writes`;
   // The driver does not export its class.
   const isPoolBusy = error.name === 'MongoWaitQueueTimeoutError';
   if (error instanceof MongoNetworkError || isPoolBusy) return 'does not answer';
   const code = Number(error.code);
   const ofAddress = WORDS_OF_ADDRESS.get(code);
-  if (ofAddress !== undefined) return `${ofAddress} ${place}`;
+  if (ofAddress !== undefined) return `${ofAddress} MONGODB_URI`;
   const known = WORDS.get(code);
   if (known !== undefined) return known;
   return error instanceof MongoWriteConcernError ? 'does not confirm a write' : 'failed';

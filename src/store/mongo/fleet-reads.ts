@@ -2,7 +2,6 @@ import { forEachYielding } from '../../async/pace.ts';
 import type { CounterKind, CounterRow } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../protocol/name.ts';
-import type { ContentsCounter } from '../contents.ts';
 import type { OperationEntry } from '../operation.ts';
 import { OperationPage, operationEntry } from '../operation-page.ts';
 import {
@@ -23,7 +22,14 @@ import type {
   StoreState,
 } from '../store.ts';
 import { type Committer, requireVersion } from './committer.ts';
-import type { Documents, FleetRoot, ObjectDocument, ObjectScan, OperationDocument } from './documents.ts';
+import type {
+  DocumentCounter,
+  Documents,
+  FleetRoot,
+  ObjectDocument,
+  ObjectScan,
+  OperationDocument,
+} from './documents.ts';
 import { rowOf } from './working-set.ts';
 
 /** What reads of the fleet depend on. */
@@ -113,7 +119,7 @@ export class FleetReads {
 
   async counters(since: number): Promise<CounterRow[]> {
     const { root, documents } = await this.#scan({ countersAfter: since, withoutContents: true });
-    const row = (kind: CounterKind, name: string, part: ContentsCounter | null, hash: string | null) =>
+    const row = (kind: CounterKind, name: string, part: DocumentCounter | null, hash: string | null) =>
       part === null || Math.max(part.changed, root.allChanged) <= since
         ? []
         : [{ kind, name, last: part.last, hash }];
@@ -190,7 +196,7 @@ export class FleetReads {
 }
 
 /** Returns the progress of the store that its root records. */
-export function progressOf(root: FleetRoot): Omit<StoreState, 'mark'> {
+function progressOf(root: FleetRoot): Omit<StoreState, 'mark'> {
   const { sequence, attempted, applied, fleet, rules, seededFrom, idSequence } = root;
   return { sequence, attempted, applied, fleet, rules, seededFrom, idSequence };
 }

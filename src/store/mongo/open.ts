@@ -48,7 +48,6 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<MongoS
   const { defaults, random, maxReportBytes = Number.POSITIVE_INFINITY, onUnavailable } = options;
   const connection = new Connection({
     ...options,
-    place: 'MONGODB_URI',
     prepare: (db) => prepareSchema(db, random),
   });
   try {

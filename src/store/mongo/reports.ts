@@ -121,7 +121,7 @@ function beforeIncomplete(rows: FoundReport[], lastOid: string | null): FoundRep
 }
 
 /** `arrived` is Unix milliseconds, `body` the report as JSON. */
-export function reportDocument(_id: string, arrived: number, report: Report, body: string): ReportDocument {
+function reportDocument(_id: string, arrived: number, report: Report, body: string): ReportDocument {
   const { hostname, device_group, report_creation_time, updated } = report;
   const flag = typeof updated === 'boolean' ? { updated } : {};
   return { _id, hostname, device_group, report_creation_time, ...flag, holdfast: { arrived, body } };

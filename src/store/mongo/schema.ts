@@ -1,5 +1,4 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
-import { HoldfastError } from '../../errors.ts';
 import { refuseOtherSchema } from '../schema-version.ts';
 import type { FleetRoot, LeaseDocument, ReportsRoot } from './documents.ts';
 import { isDuplicateKey, isIndexConflict } from './errors.ts';
@@ -44,30 +43,26 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   ],
 };
 
-export interface SchemaDocument {
+interface SchemaDocument {
   _id: string;
   version: number;
-  /** The fleet that is being copied into this database, which no manager can use until the copy is finished. */
-  copying?: string;
-  /** The state of the store that is copied, as JSON. */
-  copyingFrom?: string;
 }
 
 /**
  * Creates what is missing: indexes, the two roots, the lease, the version of the schema. Several managers can do so at
- * the same time: each step does nothing if it is already done. Changes nothing if `refuseUnusable` rejects.
+ * the same time: each step does nothing if it is already done. Changes nothing if `refuseOther` rejects.
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
-  await refuseUnusable(db);
+  await refuseOther(db);
   await createIndexes(db);
   await createOnce(db, newFleetRoot(Buffer.from(random(FLEET_BYTES)).toString('hex')));
   await createOnce(db, newReportsRoot());
   await createOnce(db, newLease());
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
-  await refuseUnusable(db);
+  await refuseOther(db);
 }
 
-export async function createIndexes(db: Db): Promise<void> {
+async function createIndexes(db: Db): Promise<void> {
   for (const [name, indexes] of Object.entries(INDEXES)) {
     for (const index of indexes) await createIndex(db, name, index);
   }
@@ -82,22 +77,15 @@ async function createIndex(db: Db, name: string, [keys, options]: Index): Promis
   }
 }
 
-/**
- * Rejects as `invalid` if another version of the product, newer or unreleased, has used the database, or a copy into it
- * is unfinished.
- */
-export async function refuseUnusable(db: Db): Promise<void> {
+/** Rejects as `invalid` if a newer or an unreleased version of the product has used the database. */
+async function refuseOther(db: Db): Promise<void> {
   const schema = await db.collection<SchemaDocument>(COLLECTIONS.state).findOne({ _id: 'schema' });
   if (schema === null) return;
-  refuseUnknownSchema(schema.version);
-  if (schema.copying === undefined) return;
-  const message = 'a copy into this database is unfinished; run "holdfast store copy" again';
-  throw new HoldfastError('invalid', message);
-}
-
-/** Throws `invalid` if a newer or an unreleased version of the product has used the database. */
-export function refuseUnknownSchema(version: number): void {
-  refuseOtherSchema(version, SCHEMA_VERSION, 'set MONGODB_DATABASE to a new one (containers restart once)');
+  refuseOtherSchema(
+    schema.version,
+    SCHEMA_VERSION,
+    'set MONGODB_DATABASE to a new one (containers restart once)',
+  );
 }
 
 async function createOnce(db: Db, document: { _id: string; version: number }): Promise<void> {

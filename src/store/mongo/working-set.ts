@@ -2,7 +2,6 @@ import { FRESH_COUNTER } from '../../ids/counter.ts';
 import { type CounterKind, kindOfCounter } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf } from '../../protocol/name.ts';
-import type { ContentsCounter } from '../contents.ts';
 import { actRows } from '../ledger.ts';
 import type { NewOid } from '../object-id.ts';
 import type { NewOperation } from '../operation.ts';
@@ -16,7 +15,14 @@ import type {
   StoredCounter,
   Work,
 } from '../rules/work.ts';
-import type { Change, FleetRoot, LedgerDocument, ObjectDocument, OperationDocument } from './documents.ts';
+import type {
+  Change,
+  DocumentCounter,
+  FleetRoot,
+  LedgerDocument,
+  ObjectDocument,
+  OperationDocument,
+} from './documents.ts';
 import { RootWork } from './root-work.ts';
 
 /** What a working set starts from. */
@@ -105,7 +111,7 @@ export class WorkingSet implements Work {
   }
 
   #counterWork(): CounterWork {
-    const part = (kind: CounterKind, name: string): ContentsCounter | null => {
+    const part = (kind: CounterKind, name: string): DocumentCounter | null => {
       const document = this.#find(kindOfCounter(kind), name);
       return (kind === 'prune' ? document?.prune : document?.own) ?? null;
     };

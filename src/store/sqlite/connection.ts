@@ -54,19 +54,6 @@ export function openWriter(path: string): Database {
 }
 
 /**
- * Opens a connection that fills a file that no other connection reads. It uses no write-ahead log, since the log would
- * have to be renamed together with the file once that is complete.
- */
-export function openCopyTarget(path: string): Database {
-  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
-  return closeOnFailure(db, () => {
-    // Pages that do not fit into the cache (KiB) are written at once, with a sync of the journal each time.
-    db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384');
-    return db;
-  });
-}
-
-/**
  * Opens a file, which is created if missing, and locks it: no other process can open it until the connection is closed.
  */
 export function openExclusively(path: string): Database {

@@ -19,7 +19,7 @@ export class OperationLog {
 }
 
 /** The columns, by their names in `OperationRow`. */
-export const OPERATION_COLUMNS = 'id, at, actor, action, name, request_id AS requestId, ids';
+const OPERATION_COLUMNS = 'id, at, actor, action, name, request_id AS requestId, ids';
 
 /** Reads the operations log. */
 export class OperationReads {

@@ -99,7 +99,7 @@ export function addReportBytes(db: Database): void {
 }
 
 /** Sets `state.report_bytes`. */
-export const SUM_REPORT_BYTES = `
+const SUM_REPORT_BYTES = `
 UPDATE state SET report_bytes = (SELECT coalesce(sum(${REPORT_BYTES}), 0) FROM reports);`;
 
 /**

@@ -1,6 +1,5 @@
 import { HoldfastError } from '../../errors.ts';
 import type { HistoryPoint } from '../../ids/id-store.ts';
-import type { ContentsState } from '../contents.ts';
 import type { StoreState } from '../store.ts';
 import { type Database, prepare, type Statement } from './connection.ts';
 
@@ -30,13 +29,6 @@ export class StateReads {
 
   read(): StoreState {
     return { ...progressOf(this.row()), mark: null };
-  }
-
-  /** Returns all of the state, for a copy. */
-  contentsState(): ContentsState {
-    const row = this.row();
-    const { claimed, default_floor: defaultFloor, last_oid: lastOid } = row;
-    return { ...progressOf(row), claimed, defaultFloor, lastOid };
   }
 
   /** Returns the applied revision; null if there is none. */

@@ -1,8 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { parseConfig } from '../../../src/config.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import { copyStore } from '../../../src/service/copy-store.ts';
 import { openMongoStore } from '../../../src/store/mongo/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { Bench, Line } from '../bench.ts';
@@ -27,7 +24,6 @@ export async function follow(bench: Bench): Promise<Line[]> {
   const database = `holdfast_bench_${randomBytes(6).toString('hex')}`;
   const shared = { MONGODB_URI: uri, MONGODB_DATABASE: database };
   const origin = { GIT_REMOTE: bare, DESIRED_STATE: 'desired-state' };
-  await fillDatabase(bench, origin, uri, database);
   const env = { ...origin, ...shared };
   const first = await startManager(bench, { folder: null, env });
   const second = await startManager(bench, { folder: null, env });
@@ -59,23 +55,6 @@ export async function follow(bench: Bench): Promise<Line[]> {
       met: ours / theirs <= 0.5,
     },
   ];
-}
-
-/** Copies an embedded store to MongoDB, since stand-ins for MongoDB take minutes for a first pass of so many apps. */
-async function fillDatabase(
-  bench: Bench,
-  env: Readonly<Record<string, string>>,
-  uri: string,
-  database: string,
-): Promise<void> {
-  const dataFolder = join(await bench.folder(), 'data');
-  const manager = await startManager(bench, { folder: null, dataFolder, env });
-  await manager.stop();
-  const config = parseConfig({ DATA_DIR: dataFolder, MONGODB_DATABASE: database }, []);
-  if (!config.ok) throw new Error(config.problems.join('\n'));
-  await copyStore(config.config, uri, ({ part, rows, isCheck }) => {
-    if (isCheck) bench.say(`${rows} ${part} are in the database`);
-  });
 }
 
 async function openStore(bench: Bench, uri: string, database: string): Promise<Store> {

@@ -12,7 +12,6 @@ it.skipIf(SERVER.isMissing)(
     const proxy = await MongoProxy.start(SERVER.uri);
     let reached = 0;
     const connection = new Connection({
-      place: 'MONGODB_URI',
       uri: proxy.uri,
       database: newDatabase(),
       prepare: () => Promise.resolve(),
@@ -57,7 +56,6 @@ it.skipIf(SERVER.isMissing)(
   async () => {
     const proxy = await MongoProxy.start(SERVER.uri);
     const connection = new Connection({
-      place: 'MONGODB_URI',
       uri: `${proxy.uri}&minPoolSize=30&maxPoolSize=40`,
       database: newDatabase(),
       prepare: () => Promise.resolve(),

@@ -70,22 +70,22 @@ const FAILURES: [words: string, code: string, error: MongoError][] = [
 
 describe('an error of MongoDB', () => {
   it.each(FAILURES)('is unavailable, and says "%s" without user and password: %s', (words, code, error) => {
-    const known = storeError(error, 'MONGODB_URI') as HoldfastError;
+    const known = storeError(error) as HoldfastError;
     expect(known).toMatchObject({ kind: 'unavailable', message: words, details: { code } });
     const cause = known.cause as Error;
     expect(cause).toMatchObject({ name: error.name, message: expect.stringContaining('//(secret)@') });
     expect(`${cause.stack}${JSON.stringify(known)}${JSON.stringify(cause)}`).not.toContain('hunter2');
   });
 
-  it('names the place where the address was given', () => {
-    expect(storeError(serverError(13), '--to')).toMatchObject({
-      message: 'the store denies access to the user of --to',
+  it('names the setting that has the user', () => {
+    expect(storeError(serverError(13))).toMatchObject({
+      message: 'the store denies access to the user of MONGODB_URI',
     });
   });
 
   it('is unavailable if the server sent what the driver cannot parse', () => {
     const error = new MongoParseError('Message size cannot be negative: -5');
-    expect(storeError(error, 'MONGODB_URI')).toMatchObject({
+    expect(storeError(error)).toMatchObject({
       kind: 'unavailable',
       message: 'the store failed',
     });
@@ -93,9 +93,9 @@ describe('an error of MongoDB', () => {
 
   it('is not made of errors of the program', () => {
     const bug = new TypeError('x is undefined');
-    expect(storeError(bug, 'MONGODB_URI')).toBe(bug);
-    expect(openError(bug, 'MONGODB_URI')).toBe(bug);
-    expect(openError('thrown', 'MONGODB_URI')).toBe('thrown');
+    expect(storeError(bug)).toBe(bug);
+    expect(openError(bug)).toBe(bug);
+    expect(openError('thrown')).toBe('thrown');
   });
 });
 
@@ -105,13 +105,13 @@ describe('an error while a connection is opened', () => {
       'querySrv',
       'ENOTFOUND',
       'unavailable',
-      'the store cannot be reached: DNS does not find the servers of --to',
+      'the store cannot be reached: DNS does not find the servers of MONGODB_URI',
     ],
-    ['open', 'ENOENT', 'invalid', '--to names a file that cannot be read (ENOENT)'],
-    ['read', 'EISDIR', 'invalid', '--to names a file that cannot be read (EISDIR)'],
+    ['open', 'ENOENT', 'invalid', 'MONGODB_URI names a file that cannot be read (ENOENT)'],
+    ['read', 'EISDIR', 'invalid', 'MONGODB_URI names a file that cannot be read (EISDIR)'],
   ])('of the system, by %s (%s), is %s: %s', (syscall, code, kind, message) => {
     const details = kind === 'unavailable' ? { code } : {};
-    expect(openError(systemError(code, syscall), '--to')).toMatchObject({ kind, message, details });
+    expect(openError(systemError(code, syscall))).toMatchObject({ kind, message, details });
   });
 
   it.each([
@@ -123,7 +123,7 @@ describe('an error while a connection is opened', () => {
       new MongoAWSError('no credentials', { cause: missingModule(`no host in ${SECRET}`) }),
     ],
   ])('of the driver about an address %s is invalid, without user and password', (_, error) => {
-    expect(openError(error, 'MONGODB_URI')).toMatchObject({
+    expect(openError(error)).toMatchObject({
       kind: 'invalid',
       message: 'MONGODB_URI cannot be used: no host in mongodb://(secret)@one/',
     });
@@ -141,7 +141,7 @@ describe('an error while a connection is opened', () => {
     const client = new MongoClient(`mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=200&${setting}`);
     const error = await client.connect().catch((reason: unknown) => reason);
     await client.close();
-    expect(openError(error, 'MONGODB_URI')).toMatchObject({
+    expect(openError(error)).toMatchObject({
       kind: 'invalid',
       message: expect.stringMatching(/^MONGODB_URI cannot be used: \S/),
     });
@@ -151,18 +151,18 @@ describe('an error while a connection is opened', () => {
     const client = new MongoClient('mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=200');
     const error = await client.connect().catch((reason: unknown) => reason);
     await client.close();
-    expect(openError(error, 'MONGODB_URI')).toMatchObject({ kind: 'unavailable' });
+    expect(openError(error)).toMatchObject({ kind: 'unavailable' });
   });
 
   it('of another system call is not known', () => {
     const error = systemError('EIO', 'stat');
-    expect(openError(error, '--to')).toBe(error);
+    expect(openError(error)).toBe(error);
   });
 
   it('of the driver is that of any call', () => {
-    expect(openError(serverError(18), '--to')).toMatchObject({
+    expect(openError(serverError(18))).toMatchObject({
       kind: 'unavailable',
-      message: 'the store rejects the user or the password of --to',
+      message: 'the store rejects the user or the password of MONGODB_URI',
     });
   });
 });

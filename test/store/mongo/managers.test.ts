@@ -39,6 +39,22 @@ function logLines(manager: TestManager): string[] {
   return manager.log.map(({ msg }) => String(msg));
 }
 
+describe.skipIf(SERVER.isMissing)('a manager that moves to another store', SERVER.limits, () => {
+  it('goes on with the ids of the old one, to MongoDB and back, and raises the next one above them', async () => {
+    const inFile = await startManager({ files: SMALL_FLEET });
+    for (let count = 0; count < 3; count += 1) await inFile.post('/api/v2/apps/web/restart');
+    const before = await idsAt(inFile);
+    await inFile.stop();
+    const inDatabase = await startOnDatabase(inFile.repository);
+    expect(await idsAt(inDatabase)).toEqual(before);
+    await inDatabase.stop();
+    const back = await startManager({ repository: inFile.repository });
+    expect(await idsAt(back)).toEqual(before);
+    await back.post('/api/v2/apps/web/restart');
+    expect((await idsAt(back)).app).toBeGreaterThan(before.app);
+  });
+});
+
 describe.skipIf(SERVER.isMissing)('two managers on one database', SERVER.limits, () => {
   it('serve the same ids, whichever of them raised one', async () => {
     const first = await startOnDatabase();

@@ -63,7 +63,7 @@ export function checkedReply({
 
 /** Returns the parts of a parsed body whose shape is right, or what is wrong with it. Also for one that was kept. */
 export function checkedBody(value: unknown): InfoBody | { problem: string } {
-  const parsed = InfoShape.safeParse(value);
+  const parsed = InfoShape.safeParse(value, { error: rawMessage });
   if (!parsed.success) return { problem: problemOf(parsed.error) };
   const info = parsed.data;
   const problem = listProblem(info);
@@ -86,10 +86,24 @@ function etagOf(header: string | undefined, body: string): string {
   return `"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
 }
 
+/** Says what zod would say in its own words. */
+function rawMessage({ code, input, expected }: z.core.$ZodRawIssue): string | undefined {
+  if (input === undefined) return 'is missing';
+  if (code === 'too_small') return 'is too small';
+  return code === 'invalid_type' ? `must be ${NOUNS[String(expected)] ?? String(expected)}` : undefined;
+}
+
+const NOUNS: Readonly<Record<string, string>> = {
+  number: 'a number',
+  string: 'a text',
+  array: 'a list',
+  object: 'an object',
+};
+
 function problemOf(error: z.ZodError): string {
   const [issue] = error.issues;
   const place = issue?.path.map(String).join('.') ?? '';
-  return `the reply is not that of a manager: ${place === '' ? '' : `${place}: `}${issue?.message}`;
+  return `the reply is not that of a manager: ${place === '' ? 'it' : place} ${issue?.message}`;
 }
 
 function listProblem({ apps_list: names, apps }: InfoShape): string | null {

@@ -29,10 +29,10 @@ export class GitFailure extends Error {
   readonly stderr: string;
 
   constructor(command: GitCommand, exitCode: number | null, stderr: string) {
-    const shown = redact(stderr.replaceAll(PROGRESS, '')).trim().slice(0, 500);
+    const shown = redact(withoutTemporaryNames(stderr).replaceAll(PROGRESS, '')).trim().slice(0, 500);
     super(`git ${command.args[0]} failed: ${shown || `exit code ${exitCode}`}`);
     this.exitCode = exitCode;
-    this.stderr = redact(stderr).replaceAll(REST_OF_LONG_LINE, '$1');
+    this.stderr = redact(withoutTemporaryNames(stderr)).replaceAll(REST_OF_LONG_LINE, '$1');
   }
 }
 
@@ -183,6 +183,11 @@ function watchLimits(
       return exceeded;
     },
   };
+}
+
+/** Leaves out of paths the names that git makes up for temporary folders and files: they tell nobody anything, and differ each time. */
+function withoutTemporaryNames(text: string): string {
+  return text.replaceAll(/tmp_objdir-[\w-]{1,100}\/?/g, '').replaceAll(/(tmp_[a-z]{1,10})_\w{6}/g, '$1');
 }
 
 /**

@@ -78,6 +78,14 @@ describe('runGit', () => {
     expect(failure.stderr).toBe(stderr);
   });
 
+  it('leaves out the names of temporary folders and files, which differ each time', () => {
+    const folder = '/srv/fleet/.git/objects';
+    const stderr = `fatal: unable to write ${folder}/tmp_objdir-incoming-x7Ab2C/pack/tmp_pack_yF9s_1: No space left on device`;
+    const failure = new GitFailure(commands.version(), 128, stderr);
+    const said = `fatal: unable to write ${folder}/pack/tmp_pack: No space left on device`;
+    expect([failure.stderr, failure.message]).toEqual([said, `git version failed: ${said}`]);
+  });
+
   it.each([
     ['blanks behind the name of a step', `remote: Total 1 ${' '.repeat(200_000)}\u2028x`],
     ['separators of lines that git does not know', '\u2028'.repeat(200_000)],

@@ -24,8 +24,8 @@ export function managerToAsk(options: Options, sources: ManagerSources): Manager
   if (server !== undefined && folder !== undefined)
     throw new UsageError('--server asks a manager and --desired-state reads git: give one of them');
   const file = lazyFile(sources);
-  const base = folder === undefined ? addressOf(server as string | undefined, sources, file) : null;
-  if (base !== null) return { base, credentials: credentialsFor(base, options, sources, file) };
+  const named = folder === undefined ? addressOf(server as string | undefined, sources, file) : null;
+  if (named !== null) return { ...named, credentials: credentialsFor(named.base, options, sources, file) };
   if (tokenFile !== undefined)
     throw new UsageError('--token-file is for a manager: name that with --server or HOLDFAST');
   return null;
@@ -33,7 +33,7 @@ export function managerToAsk(options: Options, sources: ManagerSources): Manager
 
 /** Returns the manager of an address that was given in another way, with the user's credentials for it. */
 export function managerAt(base: string, options: Options, sources: ManagerSources): ManagerAddress {
-  return { base, credentials: credentialsFor(base, options, sources, lazyFile(sources)) };
+  return { base, namedBy: null, credentials: credentialsFor(base, options, sources, lazyFile(sources)) };
 }
 
 /** Reads the file when it is first asked for: a bad one disturbs no command that does not need it. */
@@ -49,11 +49,14 @@ function addressOf(
   server: string | undefined,
   { env }: ManagerSources,
   file: () => ManagerFile | null,
-): string | null {
+): Omit<ManagerAddress, 'credentials'> | null {
   const given = server ?? (env['HOLDFAST'] || undefined);
-  if (given === undefined) return file()?.server ?? null;
+  if (given === undefined) {
+    const { server: base = null, path = '' } = file() ?? {};
+    return base === null ? null : { base, namedBy: path };
+  }
   const base = parseAddress(given);
-  if (base !== null) return base;
+  if (base !== null) return { base, namedBy: server === undefined ? 'HOLDFAST' : null };
   throw new UsageError(
     `${server === undefined ? 'HOLDFAST' : '--server'} must be the http:// or https:// address of a manager, without credentials; those are read from ${CREDENTIALS_HINT}`,
   );

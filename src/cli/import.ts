@@ -70,6 +70,7 @@ function managerOf(options: CommandArguments['options'], io: CommandIo): Manager
     return managerAt(base, options, io);
   return {
     base,
+    namedBy: null,
     credentials: { ...basic(user, password), from: 'BASIC_AUTH_USER and BASIC_AUTH_PASSWORD' },
   };
 }

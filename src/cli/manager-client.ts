@@ -5,6 +5,8 @@ import { printable } from '../text/printable.ts';
 export interface ManagerAddress {
   /** Its address, without a slash at the end. */
   base: string;
+  /** The variable or the file that it comes from; null if the command line names it. */
+  namedBy: string | null;
   credentials: SentCredentials | null;
 }
 
@@ -45,6 +47,11 @@ export interface ManagerReply {
 /** Time limit of a request, in milliseconds. */
 const TIME_LIMIT = 60_000;
 
+/** Returns the address of a manager as messages show it: with where it comes from, if that is not the command line. */
+export function shownAddress({ base, namedBy }: Pick<ManagerAddress, 'base' | 'namedBy'>, path = ''): string {
+  return `${base}${path}${namedBy === null ? '' : ` (${namedBy})`}`;
+}
+
 /** Returns an address without the slashes at its end; null if it is not one of a server, or has credentials in it. */
 export function parseAddress(text: string): string | null {
   const base = text.replace(/\/+$/, '');
@@ -78,26 +85,33 @@ function parsed(text: string): unknown {
 }
 
 /** The error for a connection that fails, also in the middle of a response. */
-function unreachableError({ base }: ManagerAddress, error: Error): HoldfastError {
+function unreachableError(manager: ManagerAddress, error: Error): HoldfastError {
   const { cause = error } = error;
   const reason = (cause as NodeJS.ErrnoException).code ?? messageOf(cause);
-  return new HoldfastError('unavailable', `${base} cannot be reached: ${reason}`, {}, error);
+  const hint = manager.namedBy === null ? '' : '; with --desired-state FOLDER, no manager is asked';
+  return new HoldfastError(
+    'unavailable',
+    `${shownAddress(manager)} cannot be reached: ${reason}${hint}`,
+    {},
+    error,
+  );
 }
 
-/** Returns what is wrong with a reply that is not 200; `hints` say for statuses what to check, but for 401. */
+/** Returns what is wrong with a reply that is not 200; `hints` say what to check, by status; that of 401 is known. */
 export function refusalText(
-  { base, credentials }: ManagerAddress,
+  manager: ManagerAddress,
   path: string,
   { status, location }: ManagerReply,
   hints: Readonly<Record<number, string>>,
 ): string {
+  const { credentials } = manager;
   const account =
     credentials === null
       ? `; it needs credentials, in ${CREDENTIALS_HINT}`
       : `; it does not accept those of ${credentials.from}`;
   const advice = status === 401 ? account : (hints[status] ?? '');
   const hint = location === null ? advice : `, and redirects to ${printableLocation(location)}`;
-  return `${base}/api/v2/${path} answered ${status}${hint}`;
+  return `${shownAddress(manager, `/api/v2/${path}`)} answered ${status}${hint}`;
 }
 
 /** Removes the credentials and escapes the control characters in an address that the server sent. */
@@ -106,6 +120,6 @@ function printableLocation(location: string): string {
 }
 
 /** Returns what is wrong with a body that the manager of this path would not send. */
-export function unexpectedText({ base }: ManagerAddress, path: string): string {
-  return `${base}/api/v2/${path} is not the response of a manager with API v2`;
+export function unexpectedText(manager: ManagerAddress, path: string): string {
+  return `${shownAddress(manager, `/api/v2/${path}`)} is not the response of a manager with API v2`;
 }

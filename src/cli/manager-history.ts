@@ -6,7 +6,13 @@ import { KINDS, keyOf } from '../protocol/name.ts';
 import { EffectRecord, FileDiff, StepRecord } from '../protocol/plan.ts';
 import { isMapValue } from '../protocol/values.ts';
 import type { EntryHead, ListedChange, ListedEntry } from './history-text.ts';
-import { getReply, type ManagerAddress, refusalText, unexpectedText } from './manager-client.ts';
+import {
+  getReply,
+  type ManagerAddress,
+  refusalText,
+  shownAddress,
+  unexpectedText,
+} from './manager-client.ts';
 import { neverWas } from './wrong-object.ts';
 
 const Time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
@@ -135,12 +141,12 @@ export async function requireKnown(manager: ManagerAddress, key: string): Promis
     const names = isMapValue(body) && Array.isArray(body[collection]) ? body[collection] : [];
     keys.push(...names.map((name) => `${kind}/${name}`));
   }
-  if (!keys.includes(key)) throw neverWas(key, keys, `the history of ${manager.base}`);
+  if (!keys.includes(key)) throw neverWas(key, keys, `the history of ${shownAddress(manager)}`);
 }
 
 const HINTS: Readonly<Record<number, string>> = {
   403: '; that account may not read it',
-  404: '; it is no Holdfast, or one that is older than this program and has no history yet',
+  404: '; it is not Holdfast, or it is an older version without a history',
 };
 
 async function readReply<T>(
@@ -158,7 +164,7 @@ async function readReply<T>(
   )
     throw new HoldfastError(
       'absent',
-      `"${name}" is no number, commit, branch or tag that ${manager.base} knows`,
+      `"${name}" is no number, commit, branch or tag that ${shownAddress(manager)} knows`,
     );
   if (status !== 200) throw new HoldfastError('unavailable', refusalText(manager, path, reply, HINTS));
   const read = schema.safeParse(body);

@@ -117,6 +117,16 @@ describe('the manager that a command asks', () => {
     expect(ask(options, given)).toEqual(expected);
   });
 
+  it('knows the variable or the file that names it', () => {
+    const namedBy = (options: Record<string, string>, given: Given): unknown =>
+      managerToAsk(options, sources(given))?.namedBy;
+    expect([
+      namedBy({}, { env, files }),
+      namedBy({}, { files }),
+      namedBy({ server: B }, { env, files }),
+    ]).toEqual(['HOLDFAST', FILE, null]);
+  });
+
   it('has the credentials of its own address, however that was given', () => {
     const { credentials } = managerAt(A, {}, sources({ files }));
     expect(credentials?.from).toBe(FILE);

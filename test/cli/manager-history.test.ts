@@ -196,14 +196,14 @@ On devices:
       ['show', 'abcdef123'],
       {},
       2,
-      /"abcdef123" is no number, commit, branch or tag that http/,
+      /"abcdef123" is no number, commit, branch or tag that http\S+ \(HOLDFAST\) knows/,
     ],
     [
       'an object that never was',
       ['history', 'app/wbe'],
       {},
       2,
-      /the history of http\S+ has no app\/wbe; did you mean app\/web\?/,
+      /the history of http\S+ \(HOLDFAST\) has no app\/wbe; did you mean app\/web\?/,
     ],
     ['an unknown number', ['show', '999999'], {}, 2, /"999999" is no number/],
     [
@@ -211,7 +211,7 @@ On devices:
       ['history'],
       { CREDENTIALS: '' },
       3,
-      /answered 401; it needs credentials, in CREDENTIALS/,
+      /history\S+ \(HOLDFAST\) answered 401; it needs credentials, in CREDENTIALS/,
     ],
     [
       'wrong credentials',
@@ -293,7 +293,7 @@ describe('history and show say what is wrong with a manager', () => {
       'that is older and has no history',
       404,
       '{"message": "Not Found"}',
-      /404; it is no Holdfast, or one that is older/,
+      /404; it is not Holdfast, or it is an older version/,
     ],
     [
       'that does not let the account read',
@@ -317,7 +317,11 @@ describe('history and show say what is wrong with a manager', () => {
     const { address, stop } = await serveReply(200, '');
     await stop();
     const { code, out, err } = await ask(address, 'history');
-    expect([code, out, err]).toEqual([3, '', `holdfast: ${address} cannot be reached: ECONNREFUSED\n`]);
+    const advice = 'with --desired-state FOLDER, no manager is asked';
+    const message = `holdfast: ${address} (HOLDFAST) cannot be reached: ECONNREFUSED; ${advice}\n`;
+    expect([code, out, err]).toEqual([3, '', message]);
+    const named = await runCli(['history', '--server', address]);
+    expect(named.err).toBe(`holdfast: ${address} cannot be reached: ECONNREFUSED\n`);
   });
 
   it('that redirects, and sends nothing to the other one', async () => {

@@ -4,11 +4,9 @@ import { asHoldfastError, ShutdownError } from '../errors.ts';
 import type { Emit } from '../events/hub.ts';
 import { keyOf } from '../protocol/name.ts';
 import type { Source } from '../source/source.ts';
-import type { PollLease } from '../store/poll-lease.ts';
 import { describeError } from './backoff.ts';
 import type { ReconcileEvents } from './events.ts';
-import { createOriginPasses } from './origin-passes.ts';
-import { createOriginWatch } from './origin-watch.ts';
+import { createOriginWatch, type OriginWatch } from './origin-watch.ts';
 import type { PassDependencies } from './pass/dependencies.ts';
 import { createPassRunner, type PassOutcome, type PassReport, type PassRunner } from './pass/pass.ts';
 import { createAlarm, nextPassDelay } from './schedule.ts';
@@ -19,8 +17,6 @@ import { summarize } from './summary.ts';
 export interface ReconcilerDependencies
   extends Omit<PassDependencies, 'reader' | 'origin' | 'record' | 'isFolderOnDisk'> {
   source: Source;
-  /** Null if no other manager can poll origin for this one. */
-  lease: PollLease | null;
   /** Milliseconds between polls; 0 turns them off. */
   pollInterval: number;
   /** In [0, 1), for spreading retries. */
@@ -76,7 +72,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const { source, now, random, pollInterval, emit, recordSeeding } = dependencies;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
-  const alarm = createAlarm(() => void originPasses.runScheduled());
+  const alarm = createAlarm(() => void originPasses.request());
   const ageProblems = createAging();
   let status: Status = { ...STARTING, origin: origin.status() };
   let passError: PassError | null = null;
@@ -100,11 +96,11 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     return outcome;
   };
   const flight = createSingleFlight(pass);
-  const originPasses = createOriginPasses(origin, flight.request, () => isClosed);
+  const originPasses = fetchingFirst(origin, flight, () => isClosed);
 
   return {
     passes,
-    status: () => ({ ...status, polling: origin.polling() }),
+    status: () => status,
     reconcile: () => flight.request(),
     passAt: (revision) => passAt(flight, revision),
     pollOrigin: () => originPasses.request(),
@@ -121,6 +117,17 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
       await flight.idle();
     },
   };
+}
+
+function fetchingFirst(
+  origin: Pick<OriginWatch, 'refresh'>,
+  passes: SingleFlight<PassOutcome>,
+  isClosed: () => boolean,
+): SingleFlight<PassOutcome> {
+  return createSingleFlight(async () => {
+    if (!isClosed()) await origin.refresh();
+    return passes.request();
+  });
 }
 
 async function passAt(passes: SingleFlight<PassOutcome>, revision: string): Promise<PassOutcome> {

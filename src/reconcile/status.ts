@@ -31,14 +31,6 @@ export interface OriginStatus {
   cause: unknown;
 }
 
-/** Which manager polls origin, as of the last read of the lease. */
-export interface Polling {
-  /** Whether this manager does. */
-  isOurs: boolean;
-  /** The name of the lease's holder; null if nobody holds it, or there is no lease. */
-  by: string | null;
-}
-
 /** The status of the manager, as of the end of its last pass. */
 export interface Status {
   /** `starting` before the first pass; `refused` if the revision itself is not acceptable. */
@@ -47,8 +39,6 @@ export interface Status {
   branch: string | null;
   /** Null if the repository that is read is the origin itself. */
   origin: OriginStatus | null;
-  /** Null if the repository that is read is the origin itself. */
-  polling: Polling | null;
   attempted: { revision: string; at: number } | null;
   applied: { revision: string; at: number } | null;
   error: PassError | null;
@@ -64,7 +54,6 @@ export const STARTING: Status = {
   state: 'starting',
   branch: null,
   origin: null,
-  polling: null,
   attempted: null,
   applied: null,
   error: null,

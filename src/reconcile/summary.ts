@@ -25,7 +25,6 @@ export async function summarize(pass: EndedPass): Promise<Status> {
   return {
     state: stateOf(outcome, origin),
     origin,
-    polling: watch.polling(),
     branch: head?.branch?.replace(/^refs\/heads\//, '') ?? null,
     attempted: attemptedAfter(head?.revision ?? null, outcome, store?.attempted ?? before.attempted, now),
     applied: store?.applied ?? before.applied,

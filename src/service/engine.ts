@@ -22,7 +22,6 @@ import type { PassOutcome, PassReport } from '../reconcile/pass/pass.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings.ts';
 import type { Source } from '../source/source.ts';
-import type { PollLease } from '../store/poll-lease.ts';
 import type { Store } from '../store/store.ts';
 import { createHistoryLog } from './observability/history-log.ts';
 import type { ServiceMetrics } from './observability/metrics.ts';
@@ -41,7 +40,6 @@ export interface EngineParts {
   source: Source;
   store: Store;
   idReader: OpenedStore['idReader'];
-  lease: PollLease | null;
   defaults: AppDefaults;
   logger: Logger;
   metrics: ServiceMetrics;

@@ -13,7 +13,6 @@ import { appDefaults } from '../protocol/app.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, SECRET_LENGTH, shortSecrets, shownSettings } from '../settings.ts';
 import type { Source } from '../source/source.ts';
-import type { PollLease } from '../store/poll-lease.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
 import { PRODUCT_VERSION } from '../version.ts';
 import { buildEngine, type Engine } from './engine.ts';
@@ -92,8 +91,7 @@ async function serveFrom(
   const { elapsed } = clock;
   const stop = createStopClock(environment.stopping);
   const callDeadline = stop.expired.calls;
-  const opened = await openStore(config, { data, defaults, logger, elapsed, callDeadline });
-  const { store, idReader, lease } = opened;
+  const { store, idReader } = await openStore(config, { data, defaults, logger, callDeadline });
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -102,7 +100,7 @@ async function serveFrom(
   });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, defaults, logger, devices, metrics, clock };
-  const engine = buildEngine(config, { ...shared, source, idReader, lease, faults, onProgress });
+  const engine = buildEngine(config, { ...shared, source, idReader, faults, onProgress });
   const parts = { ...engine, ...shared, authenticator, followed: source.address };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
@@ -115,7 +113,7 @@ async function serveFrom(
   await metrics.load();
   logger.debug('everything is loaded');
   const stopExpiry = startReportExpiry(store, config.REPORT_TTL * 1000, clock.now, logger);
-  const running = { server, ...engine, source, lease, store, logger };
+  const running = { server, ...engine, source, store, logger };
   const close = async (): Promise<void> => {
     stopExpiry();
     stop.start();
@@ -140,7 +138,6 @@ async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>)
 interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'recorder' | 'indexer'> {
   server: FastifyInstance;
   source: Source;
-  lease: PollLease | null;
   store: Store;
   logger: Logger;
 }
@@ -168,17 +165,13 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   await store.close();
 }
 
-/** Writes the record of ids and gives the lease up, at the same time, since neither depends on the other. */
-async function closeRecord(
-  { recorder, lease, logger }: Running,
-  expired: StopClock['expired'],
-): Promise<void> {
+async function closeRecord({ recorder, logger }: Running, expired: StopClock['expired']): Promise<void> {
   let isOpen = true;
   const closed = recorder.close().then(() => {
     isOpen = false;
   });
   const timedOut = new Promise<void>((resolve) => onAbort(expired.record, resolve));
-  await Promise.race([Promise.all([closed, lease?.release()]), timedOut]);
+  await Promise.race([closed, timedOut]);
   if (isOpen) logger.error(NOT_RECORDED);
 }
 

@@ -9,7 +9,7 @@ export const STOP_LIMITS = {
   calls: 7000,
   /** Pushing the record of ids to origin. A record that is not pushed by then stays in the mirror. */
   recordPush: 7500,
-  /** Writing the record of ids anywhere, and giving the lease up. What is missed is written after the next start. */
+  /** Writing the record of ids anywhere. What is missed is written after the next start. */
   record: 8500,
   /** Everything: the process exits with an error (`program.ts`). git processes that respond have ended long before. */
   end: 10_000,

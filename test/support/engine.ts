@@ -84,7 +84,6 @@ export function testReconciler(
     defaults: DEFAULTS,
     strict: false,
     pollInterval: 0,
-    lease: null,
     now: Date.now,
     random: () => 0,
     faults: NO_FAULTS,

@@ -25,8 +25,6 @@ const Origin = z
     address: z.string(),
     reached_at: z.string().nullable(),
     error: Failure.nullable(),
-    polls: z.boolean(),
-    polled_by: z.string().nullable(),
   })
   .meta({ id: 'OriginStatus' });
 
@@ -161,13 +159,11 @@ function problemRecord(problem: ProblemStatus): z.infer<typeof StandingProblem> 
 }
 
 /** A clone on this machine is never polled. */
-function originRecord(address: string, { origin, polling }: Status): z.infer<typeof Origin> {
+function originRecord(address: string, { origin }: Status): z.infer<typeof Origin> {
   return {
     address,
     reached_at: time(origin?.reachedAt),
     error: errorRecord(origin?.error ?? null),
-    polls: polling?.isOurs ?? false,
-    polled_by: polling?.by ?? null,
   };
 }
 

@@ -142,11 +142,6 @@ const GAUGES: readonly GaugeRow[] = [
     ({ isRecorded }) => isRecorded,
   ],
   ['holdfast_http_connections', 'Open connections.', ({ connections }) => connections],
-  [
-    'holdfast_polls_origin',
-    'Whether this manager polls origin: 1 or 0.',
-    ({ status }) => status.polling?.isOurs ?? null,
-  ],
 ];
 
 function seconds(milliseconds: number | null | undefined): number | null {

@@ -96,30 +96,17 @@ function isoTime(time: number): string {
   return new Date(time).toISOString();
 }
 
-/** Logs when origin stops working and when it works again, and which of several managers polls it. */
+/** Logs when origin stops working and when it works again. */
 function createOriginLog(logger: Logger, now: () => number): (status: Status) => void {
   const fetches = createFailureLog(logger, now, {
     failing: 'origin cannot be used',
     working: 'origin works again',
   });
-  let lastHolder: string | null = null;
 
-  const logError = ({ origin }: Status): void => {
+  return ({ origin }) => {
     const error = origin?.error ?? null;
     if (error === null) fetches.succeeded();
     else fetches.failed(new HoldfastError(error.kind, error.message, {}, origin?.cause), standing(error));
-  };
-
-  const logHolder = ({ polling }: Status): void => {
-    const by = polling?.by ?? null;
-    if (by === null || by === lastHolder) return;
-    lastHolder = by;
-    logger.info({ by }, `${polling?.isOurs ? 'this' : 'another'} manager polls origin`);
-  };
-
-  return (status) => {
-    logError(status);
-    logHolder(status);
   };
 }
 

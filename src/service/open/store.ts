@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { factsOfFailure, HoldfastError, knownError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Config } from '../../settings.ts';
-import type { MongoStore } from '../../store/mongo/open.ts';
-import type { PollLease } from '../../store/poll-lease.ts';
 import { openSqliteStore } from '../../store/sqlite/open.ts';
 import type { SqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../../store/store.ts';
@@ -17,8 +14,6 @@ export interface StoreEnvironment {
   data: string;
   defaults: AppDefaults;
   logger: Logger;
-  /** Milliseconds of a clock that never goes back. */
-  elapsed(): number;
   /** Once it is aborted, no call to a database is waited for. */
   callDeadline: AbortSignal;
 }
@@ -27,26 +22,21 @@ export interface OpenedStore {
   store: Store;
   /** The store as the recorder of ids reads it: also after its files were removed and it refuses further writes. */
   idReader: Pick<Store, 'state' | 'counters'>;
-  /** Null if no other manager can poll origin for this one. */
-  lease: PollLease | null;
 }
 
 /** Opens the store in MongoDB if `MONGODB_URI` is set, and otherwise the one in the data folder. */
 export async function openStore(config: Config, environment: StoreEnvironment): Promise<OpenedStore> {
-  const { data, defaults, elapsed } = environment;
+  const { data, defaults } = environment;
   if (config.MONGODB_URI === null) {
     const store = await openEmbedded(`${data}/store.sqlite`, defaults, config.REPORTS_MAX_BYTES);
     const idReader = {
       state: () => store.lastState(),
       counters: (since: number) => store.counters(since),
     };
-    return { store, idReader, lease: null };
+    return { store, idReader };
   }
-  const { store, pollLease } = await openShared(config.MONGODB_URI, config, environment);
-  const isPolling = config.GIT_REMOTE !== null && config.GIT_POLL_INTERVAL > 0;
-  const interval = config.GIT_POLL_INTERVAL * 1000;
-  const lease = isPolling ? pollLease({ name: `${hostname()}/${process.pid}`, interval, elapsed }) : null;
-  return { store, idReader: store, lease };
+  const store = await openShared(config.MONGODB_URI, config, environment);
+  return { store, idReader: store };
 }
 
 /** Opens the store in SQLite. Errors are those of `errorOfFile`. */
@@ -84,7 +74,7 @@ async function openShared(
   uri: string,
   { MONGODB_DATABASE: database, REPORTS_MAX_BYTES: maxReportBytes }: Config,
   { defaults, logger, callDeadline }: StoreEnvironment,
-): Promise<MongoStore> {
+): Promise<Store> {
   await checkMongoAddress(uri);
   // Loading the driver takes much of a start's time and memory, so only a manager that uses it does.
   const { openMongoStore } = await import('../../store/mongo/open.ts');

@@ -29,11 +29,6 @@ export interface Documents {
   /** Marks the root as settled if its version is `version`. */
   settleRoot(id: RootId, version: number): Promise<void>;
 
-  /** Reads the lease; null if it was never created. */
-  readLease(): Promise<LeaseDocument | null>;
-  /** Replaces the lease if its version is `version`; resolves to whether it did. */
-  swapLease(version: number, next: LeaseDocument): Promise<boolean>;
-
   /** Stores changes that are too large for their root; several commands. */
   stage(changes: readonly StagedChange[]): Promise<void>;
   /** Reads the changes that this writer has staged. */
@@ -128,15 +123,6 @@ export interface ReportsRoot extends Root {
   _id: 'reports';
   /** The highest `_id` that was given to a report; reports above it are of a write that is not complete. */
   lastOid: string | null;
-}
-
-/** Which manager polls origin (see `PollLease`). */
-export interface LeaseDocument {
-  _id: 'poll';
-  /** Counts renewals and changes of the holder. */
-  version: number;
-  /** `id` is a random text of its process, `interval` the milliseconds between its polls. */
-  holder: { id: string; name: string; interval: number } | null;
 }
 
 export type Change =

@@ -17,7 +17,6 @@ import type {
   FoundEntries,
   FoundEntry,
   FoundReports,
-  LeaseDocument,
   LedgerDocument,
   ObjectDocument,
   ObjectScan,
@@ -67,17 +66,6 @@ export class MongoDocuments implements Documents {
     await this.#run((db) =>
       roots(db).updateOne({ _id, version }, { $set: { isSettled: true, changes: [] } }),
     );
-  }
-
-  readLease(): Promise<LeaseDocument | null> {
-    return this.#run((db) => leases(db).findOne({ _id: 'poll' }));
-  }
-
-  swapLease(version: number, next: LeaseDocument): Promise<boolean> {
-    return this.#run(async (db) => {
-      const { matchedCount } = await leases(db).replaceOne({ _id: 'poll', version }, next);
-      return matchedCount === 1;
-    });
   }
 
   async stage(changes: readonly StagedChange[]): Promise<void> {
@@ -173,10 +161,6 @@ export class MongoDocuments implements Documents {
 
 function roots(db: Db): Collection<Root> {
   return db.collection<Root>(COLLECTIONS.state);
-}
-
-function leases(db: Db): Collection<LeaseDocument> {
-  return db.collection<LeaseDocument>(COLLECTIONS.state);
 }
 
 function objects(db: Db): Collection<ObjectDocument> {

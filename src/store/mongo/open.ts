@@ -1,11 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import type { PollLease } from '../poll-lease.ts';
 import type { Store } from '../store.ts';
 import { Connection } from './connection.ts';
 import { MongoDocuments } from './mongo-documents.ts';
-import { DocumentLease, type DocumentLeaseOptions } from './poll-lease.ts';
 import { prepareSchema } from './schema.ts';
 import type { ServerInfo } from './server-info.ts';
 import { DocumentStore } from './store.ts';
@@ -28,14 +26,6 @@ export interface MongoStoreOptions {
   signal?: AbortSignal;
 }
 
-/** The store, and the poll lease of the managers that share it. */
-export interface MongoStore {
-  store: Store;
-  /** Returns the lease as seen by a manager of this name. */
-  pollLease(terms: Pick<DocumentLeaseOptions, 'name' | 'interval' | 'elapsed'>): PollLease;
-}
-
-const HOLDER_BYTES = 12;
 const LONGEST_PAUSE = 100;
 /** Characters: far below the 16 MiB that a document can have, and enough for a pass with a thousand apps. */
 const INLINE_LIMIT = 1_000_000;
@@ -44,7 +34,7 @@ const INLINE_LIMIT = 1_000_000;
  * Opens the store. Rejects as `invalid` if the URI cannot be read or the database must not be used (see
  * `prepareSchema`). Resolves even if the database cannot be reached: every call rejects as `unavailable` until it can.
  */
-export async function openMongoStore(options: MongoStoreOptions): Promise<MongoStore> {
+export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const { defaults, random, maxReportBytes = Number.POSITIVE_INFINITY, onUnavailable } = options;
   const connection = new Connection({
     ...options,
@@ -60,18 +50,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<MongoS
     onUnavailable(error);
   }
   const documents = new MongoDocuments(connection);
-  const id = Buffer.from(random(HOLDER_BYTES)).toString('hex');
-  return {
-    store: new DocumentStore({
-      documents,
-      defaults,
-      random,
-      pause,
-      inlineLimit: INLINE_LIMIT,
-      maxReportBytes,
-    }),
-    pollLease: (terms) => new DocumentLease({ ...terms, documents, id }),
-  };
+  return new DocumentStore({ documents, defaults, random, pause, inlineLimit: INLINE_LIMIT, maxReportBytes });
 }
 
 /** Waits for a random time, so that two managers do not collide again and again. */

@@ -1,6 +1,6 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { refuseOtherSchema } from '../schema-version.ts';
-import type { FleetRoot, LeaseDocument, ReportsRoot } from './documents.ts';
+import type { FleetRoot, ReportsRoot } from './documents.ts';
 import { isDuplicateKey, isIndexConflict } from './errors.ts';
 
 /** The names of the collections. Nebula's Kafka reporter fills that of the reports, too. */
@@ -49,7 +49,7 @@ interface SchemaDocument {
 }
 
 /**
- * Creates what is missing: indexes, the two roots, the lease, the version of the schema. Several managers can do so at
+ * Creates what is missing: indexes, the two roots, the version of the schema. Several managers can do so at
  * the same time: each step does nothing if it is already done. Changes nothing if `refuseOther` rejects.
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
@@ -57,7 +57,6 @@ export async function prepareSchema(db: Db, random: (size: number) => Uint8Array
   await createIndexes(db);
   await createOnce(db, newFleetRoot(Buffer.from(random(FLEET_BYTES)).toString('hex')));
   await createOnce(db, newReportsRoot());
-  await createOnce(db, newLease());
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
   await refuseOther(db);
 }
@@ -120,9 +119,4 @@ export function newFleetRoot(fleet: string): FleetRoot {
 
 export function newReportsRoot(): ReportsRoot {
   return { ...NEW_HEAD, _id: 'reports', lastOid: null };
-}
-
-/** Returns a lease that no manager holds. */
-export function newLease(): LeaseDocument {
-  return { _id: 'poll', version: 0, holder: null };
 }

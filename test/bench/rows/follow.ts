@@ -58,7 +58,7 @@ export async function follow(bench: Bench): Promise<Line[]> {
 }
 
 async function openStore(bench: Bench, uri: string, database: string): Promise<Store> {
-  const { store } = await openMongoStore({
+  const store = await openMongoStore({
     uri,
     database,
     defaults: appDefaults(['nebula', 'bridge']),

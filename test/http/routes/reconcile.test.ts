@@ -5,7 +5,7 @@ it('GET /api/v2/reconcile names the clone that the manager follows, which is nev
   const manager = await startManager({ files: SMALL_FLEET });
   const { origin } = (await manager.reconcile()).body;
   const address = manager.repository.folder;
-  expect(origin).toEqual({ address, reached_at: null, error: null, polls: false, polled_by: null });
+  expect(origin).toEqual({ address, reached_at: null, error: null });
   const [line] = manager.log.filter(({ msg }) => msg === 'listening');
   expect(line).toMatchObject({ origin: address, branch: 'the one that is checked out' });
 });

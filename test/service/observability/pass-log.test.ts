@@ -248,20 +248,6 @@ describe('createPassLog', () => {
     expect(await log(unchanged, works)).toEqual([]);
   });
 
-  it('logs which manager polls origin whenever that changes', async () => {
-    const { log } = passLog();
-    const unchanged = passOf(FLEET, FLEET);
-    const polling = (by: string | null, isOurs: boolean) => ({ polling: { by, isOurs } });
-    expect(await log(unchanged, polling('a/1', true))).toMatchObject([
-      { msg: 'this manager polls origin', by: 'a/1' },
-    ]);
-    expect(await log(unchanged, polling('a/1', true))).toEqual([]);
-    expect(await log(unchanged, polling(null, false))).toEqual([]);
-    expect(await log(unchanged, polling('b/2', false))).toMatchObject([
-      { msg: 'another manager polls origin', by: 'b/2' },
-    ]);
-  });
-
   it('logs that another manager has changed the store', async () => {
     const pass = passOf(FLEET, FLEET);
     if (!pass.ok) throw new Error('not a pass');

@@ -11,7 +11,6 @@ import type {
   FoundEntries,
   FoundEntry,
   FoundReports,
-  LeaseDocument,
   LedgerDocument,
   ObjectDocument,
   ObjectScan,
@@ -21,7 +20,7 @@ import type {
   RootId,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
-import { newFleetRoot, newLease, newReportsRoot } from '../../../src/store/mongo/schema.ts';
+import { newFleetRoot, newReportsRoot } from '../../../src/store/mongo/schema.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 
@@ -42,8 +41,6 @@ export type Mistake =
   | 'unguarded put'
   /** Marks a root of any version as settled. */
   | 'unguarded settle'
-  /** Replaces a lease of any version. */
-  | 'unguarded lease'
   /** Reads a root without its recent writers. */
   | 'forgotten writers'
   /** A pass reads the branch before the sequence. */
@@ -59,7 +56,6 @@ interface Contents {
   entries: Map<number, EntryDocument>;
   entryParts: Map<string, EntryPartDocument>;
   staged: Map<string, StagedChange>;
-  lease: LeaseDocument;
 }
 
 /**
@@ -78,7 +74,6 @@ export class ModelDatabase {
     entries: new Map(),
     entryParts: new Map(),
     staged: new Map(),
-    lease: newLease(),
   };
   #majority: Contents = structuredClone(this.#primary);
   /** The number of elections. */
@@ -158,19 +153,6 @@ export class ModelDocuments implements Documents {
       if (root === undefined) return;
       if (root.version !== version && !this.#isMistaken('unguarded settle')) return;
       roots.set(id, { ...root, isSettled: true, changes: [] });
-    });
-  }
-
-  readLease(): Promise<LeaseDocument | null> {
-    return this.#read(({ lease }) => structuredClone(lease));
-  }
-
-  swapLease(version: number, next: LeaseDocument): Promise<boolean> {
-    return this.#write((contents) => {
-      const isThere = contents.lease.version === version;
-      if (!isThere && !this.#isMistaken('unguarded lease')) return false;
-      contents.lease = structuredClone(next);
-      return true;
     });
   }
 

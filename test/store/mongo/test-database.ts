@@ -22,7 +22,7 @@ export async function openDatabase(
   uri = SERVER.uri,
   options: StoreOptions = {},
 ): Promise<Store> {
-  const { store } = await openMongoStore({
+  const store = await openMongoStore({
     uri,
     database,
     defaults: appDefaults(['nebula', 'bridge']),

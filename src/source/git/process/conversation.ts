@@ -17,8 +17,9 @@ export interface AnswerReader {
  * A long-lived git process that answers requests in their order. Requests are sent without waiting for earlier answers.
  * The first request starts the process, and so does the first one after it has ended.
  *
- * A request rejects with a GitFailure if the process ends, or prints nothing for longer than the time limit. A request
- * without an answer may or may not have been carried out.
+ * A request rejects with a GitFailure if the process ends, or prints nothing for longer than the time limit. Time in which
+ * this process was busy and could read nothing does not count. A request without an answer may or may not have been
+ * carried out.
  */
 export class Conversation {
   readonly #context: GitContext;
@@ -56,6 +57,8 @@ export class Conversation {
 const CLOSE_LIMIT = 2000;
 /** Milliseconds after its end in which its last output can arrive. */
 const DRAIN_LIMIT = 500;
+/** The parts of the time limit that are counted while nothing is heard. */
+const SLICES = 10;
 /** Characters of standard error that are kept, the last ones. */
 const MAX_STDERR = 10_000;
 
@@ -207,13 +210,17 @@ class Session implements AnswerReader {
   #waitForOutput(): Promise<void> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      let slices = 0;
+      // However long the event loop is blocked, that takes one slice, and output that came meanwhile is read before the next.
+      const timer = setInterval(() => {
+        slices += 1;
+        if (slices < SLICES) return;
         this.#failure ??= new GitFailure(this.#command, null, `silent for ${this.#context.timeLimit} ms`);
         this.#child.kill('SIGKILL');
         this.#wakeUp();
-      }, this.#context.timeLimit);
+      }, this.#context.timeLimit / SLICES);
       this.#wake = () => {
-        clearTimeout(timer);
+        clearInterval(timer);
         if (this.#failure !== null) reject(this.#failure);
         else resolve();
       };

@@ -170,6 +170,24 @@ describe('a conversation whose process is killed', () => {
   });
 });
 
+it('a conversation does not count the time in which nobody could read an answer as silence', async () => {
+  const git = openConversation(commands.batchObjects(), 1000);
+  await info(git, 'HEAD');
+  const first = await lastPid();
+  const answer = info(git, 'HEAD:f1');
+  await new Promise(setImmediate);
+  process.kill(first, 'SIGSTOP');
+  // Asks once more, so that a request is waiting for sure while the event loop is blocked.
+  const late = info(git, 'HEAD:f2');
+  await new Promise(setImmediate);
+  const end = performance.now() + 3000;
+  while (performance.now() < end);
+  process.kill(first, 'SIGCONT');
+  expect(await answer).toMatch(/ blob /);
+  expect(await late).toMatch(/ blob /);
+  expect(await lastPid()).toBe(first);
+});
+
 describe('a conversation whose process ends by itself', () => {
   it('rejects the request with the exit code and the error output', async () => {
     const git = openConversation(commands.fastImport());

@@ -17,11 +17,15 @@ const REFUSED: Readonly<Record<Exclude<EntryType, 'file'>, [ProblemCode, string]
   special: ['file-unreadable', 'is not a plain file; remove it'],
 };
 
-/** Reads and parses one entry of the folder. Resolves to null if the entry is ignored. */
+/** Blobs that are parsed already, or being parsed: a tree can have thousands of names for one that takes long. */
+export type ParsedBlobs = Map<string, Promise<ParsedFile>>;
+
+/** Reads and parses one entry of the folder, unless `known` has its blob. Resolves to null if the entry is ignored. */
 export async function loadFile(
   entry: TreeEntry,
   read: ReadBlob,
   defaults: AppDefaults,
+  known: ParsedBlobs = new Map(),
 ): Promise<StateFile | null> {
   const { type } = entry;
   const role = classifyPath(entry.path);
@@ -33,7 +37,11 @@ export async function loadFile(
       refusal === null ? role : ({ problem: refusal, severity: 'error' } as const);
     return { path, blob, kind: null, problem, severity };
   }
-  const parsed = refusal === null ? await parseBlob(role.kind, blob, read, defaults) : invalid(refusal);
+  if (refusal !== null) return { path, blob, kind: role.kind, name: role.name, parsed: invalid(refusal) };
+  const key = `${role.kind} ${blob}`;
+  const parsing = known.get(key) ?? parseBlob(role.kind, blob, read, defaults);
+  known.set(key, parsing);
+  const parsed = await parsing;
   return { path, blob, kind: role.kind, name: role.name, parsed };
 }
 
@@ -44,8 +52,9 @@ export async function loadEntries(
   read: ReadBlob,
   defaults: AppDefaults,
 ): Promise<DesiredState> {
+  const known: ParsedBlobs = new Map();
   for (const entry of entries) {
-    const file = await loadFile(entry, read, defaults);
+    const file = await loadFile(entry, read, defaults, known);
     state.apply([{ path: entry.path, file }]);
   }
   return state;

@@ -1,5 +1,5 @@
 import type { TreeEntry } from '../desired/entry.ts';
-import { loadEntries, loadFile, type ReadBlob } from '../desired/load.ts';
+import { loadEntries, loadFile, type ParsedBlobs, type ReadBlob } from '../desired/load.ts';
 import { DesiredState, type FileChange } from '../desired/state.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
@@ -66,12 +66,15 @@ async function walkBack(
   keys: readonly string[],
 ): Promise<{ forward: FileChange[][]; missing: Set<string> }> {
   const forward: FileChange[][] = [];
+  const known: ParsedBlobs = new Map();
   let present = entries;
   let unresolvedKeys = keys;
   for (let back = 1; unresolvedKeys.length > 0 && back <= MAX_COMMITS; back++) {
     const before = await revisions.entriesAt(revision, back).catch(() => null);
     if (before === null) break;
-    const changes = await changesTo(before, present, (entry) => loadFile(entry, revisions.blob, defaults));
+    const changes = await changesTo(before, present, (entry) =>
+      loadFile(entry, revisions.blob, defaults, known),
+    );
     forward.push(changes.map(({ path }) => ({ path, file: state.file(path) ?? null })));
     state.apply(changes);
     present = before;

@@ -1,7 +1,7 @@
 import { forEachConcurrently } from '../../async/concurrency.ts';
 import { forEachYielding, Pace } from '../../async/pace.ts';
 import type { TreeEntry } from '../../desired/entry.ts';
-import { loadFile, type ReadBlob } from '../../desired/load.ts';
+import { loadFile, type ParsedBlobs, type ReadBlob } from '../../desired/load.ts';
 import { fileProblem } from '../../desired/problem.ts';
 import { DesiredState, type FileChange, type StateFile } from '../../desired/state.ts';
 import type { TreeChange } from '../../ids/ids-reader.ts';
@@ -48,8 +48,10 @@ export function createSnapshot(reader: Reader, defaults: AppDefaults, onProgress
     const read = paced((blob, maxBytes) => reader.blob(blob, maxBytes));
     // The first call reads all files, most of which are in the store. Later calls read changed files, which are not.
     const stored: StoredFiles = tree === null ? storedFiles() : () => undefined;
+    const known: ParsedBlobs = new Map();
     const load: Load = async (entry) =>
-      (entry.type === 'file' ? stored(entry.path, entry.blob) : undefined) ?? loadFile(entry, read, defaults);
+      (entry.type === 'file' ? stored(entry.path, entry.blob) : undefined) ??
+      loadFile(entry, read, defaults, known);
     const changes = await loadChanges(await treeChanges(reader, state, tree, next), load, onProgress);
     tree = next;
     reading = null;

@@ -48,6 +48,19 @@ describe('a snapshot', () => {
     expect(snapshot.state.app('a4')).toBeUndefined();
   });
 
+  it('reads a blob once, whatever its names', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `apps/twin${index}.yaml`);
+    const files = Object.fromEntries(names.map((path) => [path, 'container_image: twin:1\n']));
+    const { snapshot, read, head } = await openSnapshot({
+      ...files,
+      'device-groups/g.yaml': 'apps: [twin7]\n',
+    });
+    await snapshot.advance(await head(), nothingKnown);
+    expect(read).toHaveLength(2);
+    expect(snapshot.state.app('twin7')?.content?.container_image).toBe('twin:1');
+    expect(snapshot.state.app('twin19')?.content?.container_image).toBe('twin:1');
+  });
+
   it('reads nothing for a commit that does not change the folder', async () => {
     const { snapshot, read, head, repository } = await openSnapshot(FILES);
     await snapshot.advance(await head(), nothingKnown);

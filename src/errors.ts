@@ -54,7 +54,13 @@ interface WayBack {
 
 /** The facts that each kind of error can tell besides its message; they are safe to show. */
 export interface ErrorDetails {
-  invalid: Files & Diagnosis & { version?: number; known?: number };
+  invalid: Files &
+    Diagnosis & {
+      version?: number;
+      known?: number;
+      /** Why fields of a body cannot be taken. */
+      invalid_parameters?: Readonly<Record<string, string>>;
+    };
   /** `hint`: how to make it known. */
   absent: {
     missing?: 'app' | 'device_group' | 'revision' | 'entry';

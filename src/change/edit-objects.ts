@@ -6,7 +6,7 @@ import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
 import type { EditedFiles } from './edited-files.ts';
 import { type Editing, putFile } from './file-edits.ts';
-import { blockedError, ChangesRefused } from './refusals.ts';
+import { blockedError, ChangesRefused, FileTooLarge } from './refusals.ts';
 import { exists, isAppDelete, problemsAt, type WriteView } from './view.ts';
 import { type ChangeSet, keysOf, type Write } from './write.ts';
 
@@ -33,11 +33,15 @@ export function* editObjects(
       }
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
-      errors.set(index, error);
+      errors.set(index, ownReason(error, write));
     }
   }
   if (errors.size > 0) throw new ChangesRefused(errors);
   return touched;
+}
+
+function ownReason(error: HoldfastError, write: Write): HoldfastError {
+  return error instanceof FileTooLarge ? error.of(write) : error;
 }
 
 /** Returns the changes and their indexes in the order of steps, so that a group can list an app that the set creates. */

@@ -1,11 +1,11 @@
 import { classifyPath } from '../desired/file.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import type { FileChange, StateFile } from '../desired/state.ts';
-import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
+import { isTooLarge } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import type { FileEdit } from '../source/source.ts';
-import { fileTooLarge } from './refusals.ts';
+import { FileTooLarge } from './refusals.ts';
 import type { WriteView } from './view.ts';
 
 /** A file that a draft edits; a text is null where there is no file. */
@@ -33,7 +33,7 @@ export class EditedFiles {
     this.#view = view;
   }
 
-  /** Edits a file of the view. Returns the keys of the objects that may differ. Throws `invalid` for a text that is too large. */
+  /** Edits a file of the view. Returns the keys of the objects that may differ. Throws FileTooLarge. */
   apply(edit: FileEdit): Set<string> {
     const { path, text } = edit;
     const { desired, texts, defaults } = this.#view;
@@ -84,7 +84,7 @@ function isValid(file: StateFile | null): boolean {
 /** Parses an edited text as if it came from a commit. */
 function changeOf({ path, text }: FileEdit, defaults: AppDefaults): FileChange {
   if (text === null) return { path, file: null };
-  if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw fileTooLarge();
+  if (isTooLarge(text)) throw new FileTooLarge();
   const role = classifyPath(path);
   if (role.role !== 'object') throw new HoldfastError('internal', 'an edit of a file that is not read');
   const parsed = parseObjectText(role.kind, text, defaults);

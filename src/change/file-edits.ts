@@ -1,10 +1,10 @@
 import { newFilePath } from '../desired/file.ts';
-import { cachedReadYaml, type ReadYaml, readingYaml } from '../desired/yaml/document.ts';
+import { cachedReadYaml, isTooLarge, type ReadYaml, readingYaml } from '../desired/yaml/document.ts';
 import { editYaml, renderYaml, salvageYaml } from '../desired/yaml/edit.ts';
 import type { Kind } from '../protocol/name.ts';
 import { type Fields, isMapValue } from '../protocol/values.ts';
 import type { FileEdit } from '../source/source.ts';
-import { fileMoved } from './refusals.ts';
+import { FileTooLarge, fileMoved } from './refusals.ts';
 import type { WriteView } from './view.ts';
 import type { FileWrite } from './write.ts';
 
@@ -39,7 +39,7 @@ export function putFile(write: FileWrite, { desired, texts }: WriteView): FileEd
 /**
  * Returns the smallest edit after which a file has the fields that `targetOf` returns for its present fields, whether
  * those are valid or not; no edit if the file has them already, as UTF-8. If the file cannot be parsed, the fields that can be
- * read are kept; if there are none, everything below the comments at its top is replaced.
+ * read are kept; if there are none, everything below the comments at its top is replaced. Throws FileTooLarge.
  */
 export function* editFile(
   path: string,
@@ -52,8 +52,11 @@ export function* editFile(
   yield;
   const readable = read(text).ok ? text : (salvageYaml(text, read) ?? text);
   const fields = fieldsOf(readable, read);
-  const edited =
-    fields === null ? withHeader(text, renderYaml(targetOf({}))) : editYaml(readable, targetOf(fields), read);
+  const target = targetOf(fields ?? {});
+  const rendered = renderYaml(target);
+  // No edit can hold these values, and each attempt would take long.
+  if (isTooLarge(rendered)) throw new FileTooLarge();
+  const edited = fields === null ? withHeader(text, rendered) : editYaml(readable, target, read);
   yield;
   return edited === text && isValid(desired, path) ? [] : [{ path, text: edited }];
 }

@@ -1,8 +1,9 @@
 import { DESCRIPTORS } from '../desired/kinds.ts';
 import type { Problem } from '../desired/problem.ts';
-import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
+import { FILE_LIMITS } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Kind } from '../protocol/name.ts';
+import type { Write } from './write.ts';
 
 /** Returns the error of a request about an object that does not exist. */
 export function absentError(kind: Kind, name: string): HoldfastError<'absent'> {
@@ -36,9 +37,20 @@ export function blockedError(
   return new HoldfastError('conflict', message, problems.length > 0 ? { problems } : {});
 }
 
-/** Returns the error of a write that would make a file too large to be read again. */
-export function fileTooLarge(): HoldfastError {
-  return new HoldfastError('invalid', `the object would need a file of more than ${MAX_FILE_BYTES} bytes`);
+/** A write would make a file too large to be read again. */
+export class FileTooLarge extends HoldfastError<'invalid'> {
+  constructor(details: HoldfastError<'invalid'>['details'] = {}) {
+    super('invalid', `the file would be too large: ${FILE_LIMITS}`, details);
+  }
+
+  /** Returns this error with the field of the write that takes the most space. */
+  of(write: Write): FileTooLarge {
+    const sizes = Object.entries('fields' in write ? write.fields : { text: 'text' }).map(
+      ([field, value]) => [JSON.stringify(value).length, field] as const,
+    );
+    const [[, largest] = [0, 'text']] = sizes.sort(([a], [b]) => b - a);
+    return new FileTooLarge({ invalid_parameters: { [largest]: this.message } });
+  }
 }
 
 /** Returns the error of a write to a file that is not the one that its client has seen. */

@@ -5,7 +5,7 @@ import { APP_FIELDS, type App, type AppDefaults, type AppFields, isDefault } fro
  * Raise the number with every change of the program that gives any file another content than before.
  */
 export function readingRulesId(defaults: AppDefaults): string {
-  return `6 ${JSON.stringify(defaults)}`;
+  return `7 ${JSON.stringify(defaults)}`;
 }
 
 /** Returns the fields with defaults filled in. Changes neither argument; the result shares values with both. */

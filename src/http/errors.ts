@@ -47,6 +47,8 @@ function errorReply(error: unknown, requestId: string): ErrorReply {
   if (known.kind === 'internal') return internal(requestId);
   if (known.kind === 'absent' || known.kind === 'present') return existenceReply(known);
   const status = STATUSES[known.kind];
+  if (known.kind === 'invalid' && known.details.invalid_parameters !== undefined)
+    return { status, body: known.details };
   const id = status >= 500 ? { request_id: requestId } : {};
   return { status, body: { error: known.message, ...known.details, ...id } };
 }

@@ -38,7 +38,7 @@ export const FileDiff = z
     too_large: z
       .literal(true)
       .optional()
-      .describe('Texts and hunks are left out, since a side is larger than 256 KiB.'),
+      .describe('Texts and hunks are left out, since a side is larger than 64 KiB.'),
   })
   .meta({ id: 'FileDiff' });
 export type FileDiff = z.infer<typeof FileDiff>;

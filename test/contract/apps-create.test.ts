@@ -246,9 +246,17 @@ describe('docs/contract.md, 2.1, 2.5 and 5.4: create', () => {
     },
   );
 
-  it('400 for a body that is larger than a file may be', async () => {
-    const body = { container_image: 'a', env_vars: { LONG: 'x'.repeat(300_000) } };
-    expect(await refused(body)).toEqual({ error: 'the object would need a file of more than 262144 bytes' });
+  it.each([
+    ['larger than a file may be', { LONG: 'x'.repeat(70_000) }],
+    [
+      'more than is read of a file',
+      Object.fromEntries(Array.from({ length: 7000 }, (_, i) => [`v${i}`, ''])),
+    ],
+  ])('400 for a body that is %s, about its largest field', async (_, env_vars) => {
+    const why =
+      'the file would be too large: at most 65536 bytes, and 40000 words, signs and line breaks, are read';
+    const reply = await refused({ container_image: 'a', env_vars });
+    expect(reply).toEqual({ invalid_parameters: { env_vars: why } });
   });
 
   it.each([

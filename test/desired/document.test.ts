@@ -47,7 +47,7 @@ describe('decodeText', () => {
       'a file that is one byte too large',
       Buffer.alloc(MAX_FILE_BYTES + 1, 'a'),
       'file-too-large',
-      'has 262145 bytes; at most 262144 are read: split or shorten it',
+      'has 65537 bytes; at most 65536 are read: split or shorten it',
     ],
   ])('refuses %s', (_name, bytes, code, message) => {
     expect(decodeText(bytes)).toEqual({ ok: false, problems: [{ line: 1, column: 1, code, message }] });
@@ -182,8 +182,26 @@ describe('readYaml refuses', () => {
     ]);
   });
 
-  it.each(['a: @b\n', '- *x\n'])('many lines %j, with at most 20 problems', (line) => {
-    expect(read(line.repeat(50))).toHaveLength(MAX_PROBLEMS);
+  it('many values that it does not read, with at most 20 problems', () => {
+    expect(read('- *x\n'.repeat(50))).toHaveLength(MAX_PROBLEMS);
+  });
+
+  it.each(['a: @b\n', '[]', '&a ', '! ', '"', '- !x y\n'])(
+    '%j many times, with the first problem',
+    (text) => {
+      expect(read(`x: ${text}${text.repeat(50)}`)).toHaveLength(1);
+    },
+  );
+
+  it.each<[string, (count: number) => string]>([
+    ['lists', (count) => '[]\n'.repeat(count / 3)],
+    ['comments', (count) => '#\n'.repeat(count / 2)],
+    ['blank lines', (count) => '\n'.repeat(count)],
+  ])('a text of more than 40,000 words, signs and line breaks, without parsing it: %s', (_name, textOf) => {
+    const problem =
+      '1:1 file-too-large has more than 40000 words, signs and line breaks, and is not read: split or shorten it';
+    expect(read(textOf(40_002))).toEqual([problem]);
+    expect(read(textOf(39_990))).not.toEqual([problem]);
   });
 });
 

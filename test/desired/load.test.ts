@@ -90,7 +90,7 @@ describe('loadFile', () => {
       'a too large blob',
       { tooLarge: 1_000_000 },
       'file-too-large',
-      'has 1000000 bytes; at most 262144 are read: split or shorten it',
+      'has 1000000 bytes; at most 65536 are read: split or shorten it',
     ],
     [
       'a missing blob',

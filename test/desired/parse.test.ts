@@ -42,8 +42,8 @@ describe('parseObject', () => {
     [
       'a file that is too large',
       'app',
-      Buffer.alloc(262_145, '#'),
-      'file-too-large has 262145 bytes; at most 262144 are read: split or shorten it',
+      Buffer.alloc(65_537, '#'),
+      'file-too-large has 65537 bytes; at most 65536 are read: split or shorten it',
     ],
     [
       'bytes that are not text',

@@ -39,7 +39,7 @@ const BAD: readonly (readonly [name: string, content: string | Buffer, problem: 
   ['same-key-twice', `${IMAGE}running: true\nrunning: false\n`, '3 yaml-syntax'],
   ['a-list', '- container_image\n', '1 field-invalid'],
   ['empty', '', '1 field-missing'],
-  ['large', `${IMAGE}#${'x'.repeat(256 * 1024)}\n`, '1 file-too-large'],
+  ['large', `${IMAGE}#${'x'.repeat(64 * 1024)}\n`, '1 file-too-large'],
   [
     'lfs',
     `version https://git-lfs.github.com/spec/v1\noid sha256:${'4d'.repeat(32)}\nsize 12345\n`,

@@ -11,10 +11,10 @@ import {
 } from 'yaml';
 import { fileProblem, type ProblemCode, type TextProblem } from '../problem.ts';
 import { runToEnd } from '../run-to-end.ts';
-import { MAX_DEPTH, parsingYaml, type YamlTree } from './parse.ts';
+import { isTooLong, MAX_DEPTH, MAX_LEXEMES, parsingYaml, type YamlTree } from './parse.ts';
 
 /** Largest file that is read, in bytes. */
-export const MAX_FILE_BYTES = 256 * 1024;
+export const MAX_FILE_BYTES = 64 * 1024;
 /** Most problems that are reported of one file: a broken file can have one on every line. */
 export const MAX_PROBLEMS = 20;
 
@@ -64,7 +64,19 @@ export function tooLarge(size: number): TextProblem {
   );
 }
 
-/** Reads a text as one strict YAML document. Never throws, and reports up to `MAX_PROBLEMS` problems at once. */
+/** How large a file can be. */
+export const FILE_LIMITS = `at most ${MAX_FILE_BYTES} bytes, and ${MAX_LEXEMES} words, signs and line breaks, are read`;
+const TOO_LONG = `has more than ${MAX_LEXEMES} words, signs and line breaks, and is not read: split or shorten it`;
+
+/** Whether a file with this text would not be read. */
+export function isTooLarge(text: string): boolean {
+  return Buffer.byteLength(text) > MAX_FILE_BYTES || isTooLong(text);
+}
+
+/**
+ * Reads a text as one strict YAML document. Never throws. Reports one error of the syntax, or else up to `MAX_PROBLEMS`
+ * problems at once.
+ */
 export function readYaml(text: string): ReadResult<YamlSource> {
   return runToEnd(readingYaml(text));
 }
@@ -130,22 +142,16 @@ const SYNTAX_CODES: Partial<Record<ErrorCode, ProblemCode>> = {
   TAG_RESOLVE_FAILED: 'yaml-tag',
 };
 
-/** Returns up to `MAX_PROBLEMS` problems of the parser, with messages that say what to do. */
-export function syntaxProblems(text: string, { document, lines }: YamlTree): TextProblem[] {
-  const found = new Map<number, TextProblem>();
-  for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
-    // Several errors at one position have one cause: the first is enough.
-    if (found.size < MAX_PROBLEMS && !found.has(pos[0]))
-      found.set(pos[0], {
-        ...positionAt(lines, pos[0]),
-        code: SYNTAX_CODES[code] ?? 'yaml-syntax',
-        message: SYNTAX_HINTS[code] ?? withHint(message),
-      });
-  }
-  const conflict = found.size > 0 && CONFLICT_MIDDLE.test(text) ? text.search(CONFLICT) : -1;
-  return conflict === -1
-    ? [...found.values()]
-    : [{ ...positionAt(lines, conflict), code: 'yaml-syntax', message: CONFLICT_HINT }];
+/** Returns the first problem of the parser, if there is one, with a message that says what to do. */
+export function syntaxProblems(text: string, { document, lines, isTooLong }: YamlTree): TextProblem[] {
+  if (isTooLong) return [fileProblem('file-too-large', TOO_LONG)];
+  const [error] = document.errors;
+  if (error === undefined) return [];
+  const conflict = CONFLICT_MIDDLE.test(text) ? text.search(CONFLICT) : -1;
+  if (conflict >= 0) return [{ ...positionAt(lines, conflict), code: 'yaml-syntax', message: CONFLICT_HINT }];
+  const code = SYNTAX_CODES[error.code] ?? 'yaml-syntax';
+  const message = SYNTAX_HINTS[error.code] ?? withHint(error.message);
+  return [{ ...positionAt(lines, error.pos[0]), code, message }];
 }
 
 /** The markers that git leaves in a file with a merge conflict. */

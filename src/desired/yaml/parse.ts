@@ -24,11 +24,18 @@ const MISLED =
 
 /** Deepest nesting of maps and lists that is read. Valid files need four levels. */
 export const MAX_DEPTH = 32;
+/**
+ * The most words, signs and line breaks of a text that is read: time and memory follow their number, not the size of the
+ * text. An item of a list has six.
+ */
+export const MAX_LEXEMES = 40_000;
 
 /** The syntax tree of a text, and the map from its offsets to lines. */
 export interface YamlTree {
   document: Document.Parsed<ParsedNode, true>;
   lines: LineCounter;
+  /** Whether the text has more than `MAX_LEXEMES`: then the document is empty. */
+  isTooLong: boolean;
 }
 
 const OPTIONS = {
@@ -48,7 +55,8 @@ const OPTIONS = {
  * Parses a text as YAML 1.2 with the core schema, string keys and no merge keys. Reading and editing both use this function,
  * so that they agree on every text.
  *
- * For a text that is nested too deeply, returns an empty document with that one error. Composing is recursive, and if V8
+ * The first error ends the parse: a text can have one at each character, and each takes a tenth of a millisecond. For a
+ * text that is nested too deeply, returns an empty document with that one error. Composing is recursive, and if V8
  * has to compile a regular expression on a nearly full stack, it ends the process without an exception to catch.
  */
 export function parseYaml(text: string): YamlTree {
@@ -58,17 +66,38 @@ export function parseYaml(text: string): YamlTree {
 /** `parseYaml` in pieces: a file of the largest size takes a third of a second, and other work can run between pieces. */
 export function* parsingYaml(text: string): Generator<undefined, YamlTree> {
   const lines = countLines(text);
+  if (isTooLong(text)) return { document: parseDocument('', OPTIONS), lines, isTooLong: true };
+  return { document: yield* parsingDocument(text), lines, isTooLong: false };
+}
+
+/** Whether a text has more than `MAX_LEXEMES`. The lexer alone takes a tenth of the time of a parse. */
+export function isTooLong(text: string): boolean {
+  // No character makes more than two.
+  if (text.length <= MAX_LEXEMES / 2) return false;
+  let count = 0;
+  for (const _ of new Lexer().lex(text)) {
+    count += 1;
+    if (count > MAX_LEXEMES) return true;
+  }
+  return false;
+}
+
+function* parsingDocument(text: string): Generator<undefined, YamlTree['document']> {
   const { tokens, misled, stopped } = yield* tokensOf(text);
-  if (misled !== undefined) return { document: refused(misled, 'IMPOSSIBLE', MISLED), lines };
+  if (misled !== undefined) return refused(misled, 'IMPOSSIBLE', MISLED);
   const deep = tokens.map(tooDeepAt).find((offset) => offset !== undefined) ?? stopped;
-  if (deep === undefined) return { document: compose(tokens, text.length), lines };
-  return { document: refused([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply'), lines };
+  if (deep === undefined) return compose(tokens, text.length);
+  return refused([deep, deep + 1], 'RESOURCE_EXHAUSTION', 'is nested too deeply');
 }
 
 /** Returns an empty document with this one error. */
 function refused(at: Span, code: ErrorCode, message: string): YamlTree['document'] {
+  return withError(new YAMLParseError(at, code, message));
+}
+
+function withError(error: YAMLParseError): YamlTree['document'] {
   const document = parseDocument('', OPTIONS);
-  document.errors.push(new YAMLParseError(at, code, message));
+  document.errors.push(error);
   return document;
 }
 
@@ -121,9 +150,41 @@ function countLines(text: string): LineCounter {
   return lines;
 }
 
-/** Composes the first document. A second one is reported as an error of the first. */
+/**
+ * Composes the first document. A second one is reported as an error of the first. After an error or a warning, the document
+ * is empty and has only that.
+ */
 function compose(tokens: readonly CST.Token[], length: number): YamlTree['document'] {
-  const [document, second] = new Composer(OPTIONS).compose(tokens, true, length);
+  let first: YAMLParseError | undefined;
+  const composer = new Composer<ParsedNode, true>(OPTIONS);
+  const onError = (source: ErrorSource, code: ErrorCode, message: string): never => {
+    first ??= new YAMLParseError(spanOf(source), code, message);
+    throw first;
+  };
+  // Private, since `yaml` has no option for this.
+  Object.defineProperty(composer, 'onError', { value: onError });
+  try {
+    return composed(composer, tokens, length);
+  } catch (error) {
+    if (first === undefined) throw error;
+    return withError(first);
+  }
+}
+
+type ErrorSource = number | readonly [number, number, number?] | { offset: number; source?: string };
+
+function spanOf(source: ErrorSource): Span {
+  if (typeof source === 'number') return [source, source + 1];
+  if ('offset' in source) return [source.offset, source.offset + (source.source?.length ?? 1)];
+  return [source[0], source[1]];
+}
+
+function composed(
+  composer: Composer<ParsedNode, true>,
+  tokens: readonly CST.Token[],
+  length: number,
+): YamlTree['document'] {
+  const [document, second] = composer.compose(tokens, true, length);
   if (document === undefined) throw new Error('the composer gave no document');
   if (second !== undefined) {
     const [start, end] = second.range;

@@ -44,8 +44,8 @@ export const layers = {
   },
   compose: {
     may: ['protocol', 'desired'],
-    pure: ['yaml', 'node:path'],
-    promise: 'turns a Compose file into apps and a device group, and says what is left out',
+    pure: ['yaml', 'zod'],
+    promise: 'turns a resolved Compose project into apps and a device group, and says what is left out',
   },
   ids: {
     may: ['errors', 'async', 'faults', 'events', 'protocol', 'desired'],

@@ -1,5 +1,5 @@
 import { KEYS } from '../src/compose/keys.ts';
-import { LEFT_OUT, NOT_FOLLOWED } from '../src/compose/left-out.ts';
+import { LEFT_OUT } from '../src/compose/left-out.ts';
 import { type SettingTable, shownDefault } from '../src/settings/setting.ts';
 import { SETTINGS } from '../src/settings.ts';
 import { WORKER_SETTINGS } from '../src/worker/settings.ts';
@@ -44,7 +44,6 @@ function settingsTable(settings: SettingTable): string {
 function composeTable(): string {
   const rows = [
     ...Object.entries(KEYS).map(([key, { becomes }]) => [key, becomes] as const),
-    ['extends', `*an error:* ${NOT_FOLLOWED}`] as const,
     ...Object.entries(LEFT_OUT).map(([key, advice]) => [key, `*left out:* ${advice}`] as const),
   ];
   const lines = rows.map(([key, text]) => `| \`${key}\` | ${text} |`);

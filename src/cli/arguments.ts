@@ -75,7 +75,8 @@ function checkOption(
       `${given} is not an option of ${command.name}, which takes ${usageList(command)}${hintFor(given, known)}`,
     );
   }
-  const hasValue = value !== undefined && (inlineValue === true || !value.startsWith('-'));
+  // A dash alone is the standard input.
+  const hasValue = value !== undefined && (inlineValue === true || value === '-' || !value.startsWith('-'));
   if (option.value !== undefined && !hasValue)
     throw new UsageError(`${rawName} needs a value: ${optionText(option)}`);
   if (option.value === undefined && value !== undefined) throw new UsageError(`${rawName} takes no value`);

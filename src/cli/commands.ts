@@ -219,7 +219,7 @@ export const COMMANDS = {
       {
         name: 'from-compose',
         value: 'FILE',
-        meaning: 'a Compose file, whose services become apps and a device group',
+        meaning: 'a Compose file, whose services become apps and a device group; - is the standard input',
       },
       {
         name: 'group',
@@ -233,8 +233,8 @@ export const COMMANDS = {
     details: [
       'A file that exists is never overwritten.',
       'The credentials for --from are BASIC_AUTH_USER and BASIC_AUTH_PASSWORD or, without them, as for history.',
-      '--from-compose replaces variables as Compose does, from the environment and .env beside FILE, and names them. It',
-      'names everything that has no counterpart. It writes all files or, after an error, none.',
+      '--from-compose lets Docker Compose read FILE. Where it is not installed, FILE is the output of "docker compose config".',
+      'Everything that has no counterpart is named. All files are written or, after an error, none.',
     ],
     examples: [
       ['holdfast import --from https://manager.example', ''],

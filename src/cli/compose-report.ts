@@ -1,11 +1,16 @@
-import { dirname, join, normalize } from 'node:path';
+import { join } from 'node:path';
 import type { ComposeImport } from '../compose/import.ts';
-import { isAboutUnset } from '../compose/interpolate.ts';
 import type { Note } from '../compose/notes.ts';
+import type { OutsideVariable } from '../compose/variables.ts';
 import { alignedRows } from '../text/aligned-rows.ts';
 import { escapeWorkflowCommands, printable } from '../text/printable.ts';
 import { describeFleet } from './fleet.ts';
-import { annotation, type Format, type Paint, painter, problemLine, type Shown } from './report.ts';
+import { annotation, type Format, type Paint, painter, type Shown } from './report.ts';
+
+/** What an import has made, with the variables that came from outside the Compose file; null if that cannot be told. */
+interface ImportResult extends ComposeImport {
+  variables: OutsideVariable[] | null;
+}
 
 /** How an import from a Compose file is shown. */
 interface ImportView {
@@ -19,7 +24,7 @@ interface ImportView {
 }
 
 /** Renders what became of a Compose file, as text, JSON, or text with the annotations of a GitHub workflow. */
-export function renderImport(result: ComposeImport, view: ImportView): string {
+export function renderImport(result: ImportResult, view: ImportView): string {
   const { format, hasColors } = view;
   if (format === 'json') return `${escapeWorkflowCommands(JSON.stringify(jsonOf(result, view), null, 2))}\n`;
   const annotations = format === 'github' ? result.notes.map((note) => annotation(shown(note, view))) : [];
@@ -31,47 +36,38 @@ export function renderImport(result: ComposeImport, view: ImportView): string {
       : []),
     // What is left out matters once there is something to be left out of.
     ...(errors.length > 0
-      ? [
-          errors.map((note) => problemLine(shown(note, view), paint)).join('\n'),
-          ...sectionOf(result.notes.filter(isAboutUnset), 'Variables that are set nowhere', view, paint),
-        ]
-      : [
-          ...notesText(result, view, paint),
-          ...(view.isDryRun ? [] : [writtenText(result, view.folder, paint)]),
-        ]),
+      ? [errors.map((note) => errorLine(note, view, paint)).join('\n')]
+      : [...notesText(result, paint), ...(view.isDryRun ? [] : [writtenText(result, view.folder, paint)])]),
     summaryOf(result, errors.length, view),
     ...(errors.length > 0 || view.isDryRun ? [] : [nextSteps(result.group, view.folder, paint)]),
   ];
   return `${annotations.join('')}${sections.join('\n\n')}\n`;
 }
 
-/** A note as a problem, with the path of its file from the current directory. */
-function shown({ file, line, column, code, service, key, message }: Note, view: ImportView): Shown {
-  const subject = service === null ? key : `${service}.${key}`;
+/** A note as a problem of the file. Compose's output has no places, so each is at the beginning. */
+function shown({ code, service, key, message }: Note, { file }: ImportView): Shown {
   return {
-    file: pathOf(file, view),
-    line,
-    column,
+    file,
+    line: 1,
+    column: 1,
     severity: code === 'error' ? 'error' : 'warning',
     code: code === 'error' ? 'compose' : code,
-    message: `${subject} ${message}`,
+    message: `${service === null ? key : `${service}.${key}`} ${message}`,
   };
 }
 
-function pathOf(file: string, view: ImportView): string {
-  return normalize(join(dirname(view.file), file));
+function errorLine(note: Note, view: ImportView, paint: Paint): string {
+  const { file, message } = shown(note, view);
+  return `${paint('bold', printable(file))}: ${paint('red', 'error')}: ${printable(message)}`;
 }
 
-function jsonOf({ notes, files, group, variables, fileVariables }: ComposeImport, view: ImportView): object {
+function jsonOf({ notes, files, group, variables }: ImportResult, view: ImportView): object {
   return {
     problems: notes.map((note) => shown(note, view)),
     group,
     files: files.map(({ path, text }) => ({ path: join(view.folder, path), text })),
     written: files.length > 0 && !view.isDryRun,
-    variables: [
-      ...variables.map(({ name, foundIn: origin }) => ({ name, origin })),
-      ...fileVariables.map(({ name, foundIn: origin, service }) => ({ name, origin, app: service })),
-    ],
+    variables,
   };
 }
 
@@ -79,32 +75,30 @@ function fileText(path: string, text: string, paint: Paint): string {
   return `${paint('bold', `# ${path}`)}\n${text.trimEnd()}`;
 }
 
-function notesText(result: ComposeImport, view: ImportView, paint: Paint): string[] {
+function notesText(result: ImportResult, paint: Paint): string[] {
   const notesOf = (wanted: Note['code']): Note[] => result.notes.filter(({ code }) => code === wanted);
   return [
-    ...sectionOf(notesOf('left-out'), 'Left out', view, paint),
-    ...sectionOf(notesOf('check'), 'To check', view, paint),
-    ...variablesText(result, view, paint),
+    ...sectionOf(notesOf('left-out'), 'Left out', paint),
+    ...sectionOf(notesOf('check'), 'To check', paint),
+    ...variablesText(result, paint),
   ];
 }
 
-function sectionOf(notes: readonly Note[], title: string, view: ImportView, paint: Paint): string[] {
-  return notes.length === 0 ? [] : [[paint('bold', title), ...groupedNotes(notes, view, paint)].join('\n')];
+function sectionOf(notes: readonly Note[], title: string, paint: Paint): string[] {
+  return notes.length === 0 ? [] : [[paint('bold', title), ...groupedNotes(notes, paint)].join('\n')];
 }
 
-/** The lines of notes: one that several services share is shown once, with all its places. */
-function groupedNotes(notes: readonly Note[], view: ImportView, paint: Paint): string[] {
-  const groups = new Map<string, { text: string; places: string[] }>();
-  for (const { key, message, service, file, line } of notes) {
+/** The lines of notes: one that several services share is shown once, with all of them. */
+function groupedNotes(notes: readonly Note[], paint: Paint): string[] {
+  const groups = new Map<string, string[]>();
+  for (const { key, message, service } of notes) {
     const text = `${key} ${message}`;
-    const group = groups.get(text) ?? { text, places: [] };
-    group.places.push(`${pathOf(file, view)}:${line}${service === null ? '' : ` ${service}`}`);
-    groups.set(text, group);
+    groups.set(text, [...(groups.get(text) ?? []), ...(service === null ? [] : [service])]);
   }
-  return [...groups.values()].flatMap(({ text, places }) => [
+  return Array.from(groups, ([text, services]) => [
     ...wrapped(printable(text), '  '),
-    ...wrapped(printable(places.join(', ')), '      ').map((line) => paint('dim', line)),
-  ]);
+    ...wrapped(printable(services.join(', ')), '      ').map((line) => paint('dim', line)),
+  ]).flat();
 }
 
 const WIDTH = 100;
@@ -121,32 +115,15 @@ function wrapped(text: string, indent: string): string[] {
   return lines;
 }
 
-function variablesText(
-  { variables, fileVariables }: ComposeImport,
-  view: ImportView,
-  paint: Paint,
-): string[] {
-  if (variables.length + fileVariables.length === 0) return [];
-  const services = new Map<string, string[]>();
-  for (const { name, foundIn, service } of fileVariables) {
-    const variable = `${name}\n${placeOf(foundIn, view)}`;
-    services.set(variable, [...(services.get(variable) ?? []), service]);
-  }
-  const title = 'In the files as plain text, for everybody who can read the repository';
-  const rows = [
-    ...variables.map(({ name, foundIn, lines }) => [
-      name,
-      placeOf(foundIn, view),
-      `line ${lines.join(', ')}`,
-    ]),
-    ...Array.from(services, ([variable, names]) => [...variable.split('\n'), names.join(', ')]),
-  ];
-  return [[paint('bold', title), ...alignedRows(rows).map((row) => `  ${printable(row)}`)].join('\n')];
-}
+const PLAIN_TEXT = 'In the files as plain text, for everybody who can read the repository';
+const UNKNOWN_VARIABLES =
+  'what .env, env_file and the environment gave (only an import by Docker Compose itself can name it)';
 
-/** A file gets the path by which it can be opened from the current directory. */
-function placeOf(foundIn: string, view: ImportView): string {
-  return /:\d+$/.test(foundIn) ? pathOf(foundIn, view) : foundIn;
+function variablesText({ variables }: ImportResult, paint: Paint): string[] {
+  if (variables?.length === 0) return [];
+  const rows = variables?.map(({ name, services }) => [name, services.join(', ')]);
+  const lines = rows === undefined ? [UNKNOWN_VARIABLES] : alignedRows(rows);
+  return [[paint('bold', PLAIN_TEXT), ...lines.map((row) => `  ${printable(row)}`)].join('\n')];
 }
 
 function summaryOf(

@@ -1,13 +1,15 @@
 import { access, rm } from 'node:fs/promises';
-import { basename, dirname, join, normalize, resolve } from 'node:path';
-import { type ComposeImport, importCompose, type NewFile } from '../compose/import.ts';
-import type { Note } from '../compose/notes.ts';
-import { decodeText } from '../desired/yaml/document.ts';
+import { dirname, join, normalize, resolve } from 'node:path';
+import { type ComposeImport, importProject, type NewFile } from '../compose/import.ts';
+import { hasErrors, type Note } from '../compose/notes.ts';
+import { type Project, readProject } from '../compose/project.ts';
+import { type OutsideVariable, outsideVariables } from '../compose/variables.ts';
 import { messageOf } from '../errors.ts';
 import type { AppDefaults } from '../protocol/app.ts';
-import { closestName } from '../suggest.ts';
+import { printable } from '../text/printable.ts';
 import { type CommandArguments, parseCommand } from './arguments.ts';
 import { COMMANDS } from './commands.ts';
+import { askCompose, ComposeError, type ComposeOutput } from './compose-program.ts';
 import { renderImport } from './compose-report.ts';
 import { fleetSettings } from './fleet.ts';
 import { importFleet } from './import.ts';
@@ -29,7 +31,7 @@ export async function runImport(args: readonly string[], io: CommandIo): Promise
 }
 
 /**
- * Runs `holdfast import --from-compose FILE [FOLDER]`: writes the services of a Compose file as apps and a device group.
+ * Runs `holdfast import --from-compose FILE [FOLDER]`: writes the services of a Compose project as apps and a device group.
  * If there is an error, or an object of the same name, it writes nothing.
  */
 async function importComposeFile(
@@ -39,96 +41,79 @@ async function importComposeFile(
 ): Promise<ExitCode> {
   const { folder, defaults } = fleetSettings(io, folderArgument);
   const group = (options['group'] as string | undefined) ?? null;
-  const found = importCompose({ ...readCompose(file, io), group, defaults, suggest: closestName });
-  const notes = [...found.notes, ...(await overrideNotes(file))];
-  notes.push(...(await existing(folder, found, defaults, basename(file))));
+  const { project, variables } = await projectOf(file, io);
+  const ownFolders = [file === '-' ? process.cwd() : dirname(resolve(file)), io.env['HOME'] ?? ''];
+  const found = importProject(project, {
+    group,
+    defaults,
+    ownFolders: ownFolders.filter((own) => own.length > 1),
+  });
+  const notes = [...found.notes, ...(await existing(folder, found, defaults))];
   const isDryRun = options['dry-run'] === true;
-  if (!isDryRun && !hasErrors(notes)) notes.push(...(await writeAll(folder, found.files, basename(file))));
-  const result = { ...found, notes, files: hasErrors(notes) ? [] : found.files };
+  if (!isDryRun && !hasErrors(notes)) notes.push(...(await writeAll(folder, found.files)));
+  const result = { ...found, notes, variables, files: hasErrors(notes) ? [] : found.files };
   io.write(
     renderImport(result, { file, folder: normalize(folder), isDryRun, format, hasColors: io.hasColors }),
   );
   return hasErrors(notes) ? EXIT.problems : EXIT.ok;
 }
 
-function hasErrors(notes: readonly Note[]): boolean {
-  return notes.some(({ code }) => code === 'error');
+/** The project of a file, and the variables whose values come from outside it; null if that cannot be told. */
+interface FoundProject {
+  project: Project;
+  variables: OutsideVariable[] | null;
 }
 
-function readCompose(file: string, { env, readFile }: CommandIo) {
-  const folder = dirname(resolve(file));
-  return {
-    text: readText(file, readFile),
-    file: basename(file),
-    folder,
-    home: env['HOME'],
-    environment: env,
-    dotenv: readIfThere(join(folder, '.env'), readFile),
-    readFile,
-  };
+async function projectOf(file: string, io: CommandIo): Promise<FoundProject> {
+  const output = file === '-' ? null : await composeOutput(file, io);
+  const project = readProject(output?.resolved ?? readText(file, io.readFile));
+  if (project === null) throw new UsageError(notResolved(file));
+  if (output === null || output.raw === null || output.environment === null)
+    return { project, variables: null };
+  const set = new Set(output.environment.split('\n').map((line) => line.replace(/=.*/, '')));
+  return { project, variables: outsideVariables(JSON.parse(output.raw), project, set) };
 }
 
-/** Reads the Compose file. Throws a UsageError if it cannot be read, or is no text. */
+async function composeOutput(file: string, io: CommandIo): Promise<ComposeOutput | null> {
+  // A file that cannot be read is an error of ours, whether Compose is there or not.
+  readText(file, io.readFile);
+  try {
+    const output = await askCompose(file, io.env);
+    io.writeError(printable(output?.warnings ?? ''));
+    return output;
+  } catch (error) {
+    if (error instanceof ComposeError)
+      throw new UsageError(`Docker Compose does not accept ${file}: ${printable(error.message)}`);
+    throw error;
+  }
+}
+
+function notResolved(file: string): string {
+  const name = file === '-' ? 'the standard input' : file;
+  const source = file === '-' ? 'compose.yaml' : file;
+  return `${name} is not the output of Docker Compose, which is not installed here. Where it is, run "docker compose -f ${source} config > resolved.yaml", and import resolved.yaml`;
+}
+
+/** Reads the file; `-` is the standard input. Throws a UsageError if it cannot be read. */
 function readText(file: string, readFile: CommandIo['readFile']): string {
   try {
-    const decoded = decodeText(Buffer.from(readFile(file)));
-    if (decoded.ok) return decoded.value;
-    throw new Error(decoded.problems[0]?.message);
+    return readFile(file === '-' ? '/dev/stdin' : file);
   } catch (error) {
     throw new UsageError(`the Compose file ${file} cannot be read: ${messageOf(error)}`);
   }
 }
 
-function readIfThere(path: string, readFile: CommandIo['readFile']): string | null {
-  try {
-    return readFile(path);
-  } catch (error) {
-    // A folder of that name is one of Python.
-    if (['ENOENT', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
-    throw new UsageError(`${path} cannot be read: ${messageOf(error)}`);
-  }
-}
-
-/** Notes a file beside the Compose file that Compose merges into it. */
-async function overrideNotes(file: string): Promise<Note[]> {
-  const [, name] = /^((?:docker-)?compose)\.ya?ml$/.exec(basename(file)) ?? [];
-  if (name === undefined) return [];
-  for (const override of [`${name}.override.yaml`, `${name}.override.yml`]) {
-    const path = join(dirname(file), override);
-    const isThere = await access(path).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return [noteOf(override, 'check', override, OVERRIDE)];
-  }
-  return [];
-}
-
-const OVERRIDE =
-  'is not read, as Compose would: write both into one file with `docker compose config > resolved.yaml`, and import that';
-
-function noteOf(file: string, code: Note['code'], key: string, message: string, place = START): Note {
-  return { file, ...place, code, service: null, key, message };
-}
-
-const START = { line: 1, column: 1 };
-
 /** Notes each object that exists already. */
-async function existing(
-  folder: string,
-  { files }: ComposeImport,
-  defaults: AppDefaults,
-  file: string,
-): Promise<Note[]> {
+async function existing(folder: string, { files }: ComposeImport, defaults: AppDefaults): Promise<Note[]> {
   const isThere = await access(folder).then(
     () => true,
     () => false,
   );
   if (!isThere || files.length === 0) return [];
   const state = await readObjects(folder, defaults);
-  return files.flatMap(({ kind, name, place }) => {
-    const object = state.object(kind, name);
-    return object === undefined ? [] : taken({ kind, name, place }, join(folder, object.path), file);
+  return files.flatMap((file) => {
+    const object = state.object(file.kind, file.name);
+    return object === undefined ? [] : taken(file, join(folder, object.path));
   });
 }
 
@@ -137,24 +122,20 @@ const WAYS_OUT = {
   device_group: 'choose another name with --group NAME',
 };
 
-function taken(
-  { kind, name, place }: Pick<NewFile, 'kind' | 'name' | 'place'>,
-  path: string,
-  file: string,
-): Note {
+function taken({ kind, name }: NewFile, path: string): Note {
   const message = `exists already as ${path}; ${WAYS_OUT[kind]}, or move that file away`;
-  return noteOf(file, 'error', name, message, place);
+  return { code: 'error', service: null, key: name, message };
 }
 
 /** Writes all files, or none: if a path is taken by something that is no object, returns a note. */
-async function writeAll(folder: string, files: readonly NewFile[], compose: string): Promise<Note[]> {
+async function writeAll(folder: string, files: readonly NewFile[]): Promise<Note[]> {
   const written: string[] = [];
   try {
     for (const file of files) {
       const path = join(folder, file.path);
       if (!(await tryCreate(writeNew(path, file.text)))) {
         await removeAll(written);
-        return [taken(file, path, compose)];
+        return [taken(file, path)];
       }
       written.push(path);
     }

@@ -89,7 +89,7 @@ export function painter(hasColors: boolean): Paint {
 }
 
 /** Returns the line of a problem, which begins with its place. */
-export function problemLine({ file, line, column, severity, code, message }: Shown, paint: Paint): string {
+function problemLine({ file, line, column, severity, code, message }: Shown, paint: Paint): string {
   const label = severity === 'error' ? paint('red', 'error') : paint('yellow', 'warning');
   return `${paint('bold', `${printable(file)}:${line}:${column}`)}: ${label}: ${printable(message)} ${paint('dim', `[${code}]`)}`;
 }

@@ -1,70 +1,58 @@
-import type { Position } from '../desired/yaml/document.ts';
-import type { VariableUse } from './interpolate.ts';
-import type { Notes } from './notes.ts';
-import type { Tree } from './tree.ts';
-
-/** A variable of an env_file, which becomes part of an app without being named in the Compose file. */
-export interface FileVariableUse {
-  name: string;
-  /** Where its value comes from, such as `db.env:3`. */
-  foundIn: string;
-  service: string;
-}
-
-/** What the services of a file have in common. */
-export interface Project {
-  /** Compose's name of the project, which its volumes have before their own. */
-  name: string;
-  /** The folder of the file, an absolute path. */
-  folder: string;
-  /** The home folder, for `~`. */
-  home: string | undefined;
-  /** The service that each name of a host stands for: its own name, `container_name`, `hostname` and aliases. */
-  hosts: ReadonlyMap<string, string>;
-  /** The services that others wait for until they have ended. */
-  jobs: ReadonlySet<string>;
-  /** The volumes and networks of the top level, by name. */
-  volumes: ReadonlyMap<string, Tree>;
-  networks: ReadonlyMap<string, Tree>;
-  variables: VariableUse;
-  fileVariables: FileVariableUse[];
-  /** Reads a file; throws an error that says why it cannot. */
-  readFile(path: string): string;
-}
+import type { Note } from './notes.ts';
+import type { Project } from './project.ts';
 
 /** An app that is being made from a service. */
 export class AppBuilder {
   readonly service: string;
   readonly project: Project;
-  readonly notes: Notes;
+  /** Folders of this machine, absolute paths: what is mounted from below them is probably missing on devices. */
+  readonly ownFolders: readonly string[];
+  readonly notes: Note[] = [];
   /** The fields of the app so far. */
   readonly fields: Record<string, unknown> = {};
-  /** The place in the Compose file from which each field comes. */
-  readonly places = new Map<string, Position & { key?: string }>();
+  /** The key of Compose from which each field comes, where its name is another. */
+  readonly keys = new Map<string, string>();
 
-  constructor(service: string, project: Project, notes: Notes) {
+  constructor(service: string, project: Project, ownFolders: readonly string[]) {
     this.service = service;
     this.project = project;
-    this.notes = notes;
+    this.ownFolders = ownFolders;
   }
 
-  set(field: string, value: unknown, place: Position): void {
+  set(field: string, value: unknown, key = field): void {
     this.fields[field] = value;
-    this.places.set(field, place);
+    this.keys.set(field, key);
   }
 
   /** Notes that a part has no counterpart. The sentence says what to do. */
-  leaveOut(key: string, place: Position, message: string): void {
-    this.notes.add('left-out', key, place, message, { service: this.service });
+  leaveOut(key: string, message: string): void {
+    this.notes.push({ code: 'left-out', service: this.service, key, message });
   }
 
   /** Notes what the user should look at, although it was written. */
-  check(key: string, place: Position, message: string): void {
-    this.notes.add('check', key, place, message, { service: this.service });
+  check(key: string, message: string): void {
+    this.notes.push({ code: 'check', service: this.service, key, message });
   }
 
-  /** Notes a value that cannot be read, so that nothing is written. */
-  refuse(key: string, place: Position, message: string): void {
-    this.notes.add('error', key, place, message, { service: this.service });
+  /** Notes a value that no app can have, so that nothing is written. */
+  refuse(key: string, message: string): void {
+    this.notes.push({ code: 'error', service: this.service, key, message });
   }
+
+  /** Notes every key of a map that is not among the known ones and has a value, with the advice that there is. */
+  leaveOthersOut(
+    map: Readonly<Record<string, unknown>>,
+    key: string,
+    known: readonly string[],
+    advice: Readonly<Record<string, string>> = {},
+  ): void {
+    for (const [name, value] of Object.entries(map)) {
+      if (known.includes(name) || name.startsWith('x-') || isEmpty(value)) continue;
+      this.leaveOut(`${key}.${name}`, advice[name] ?? 'has no counterpart here');
+    }
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }

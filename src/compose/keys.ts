@@ -1,66 +1,63 @@
 import type { AppBuilder } from './builder.ts';
-import { readCpus, readDeploy, readPullPolicy, readRestart, readScale, readSize } from './deploy.ts';
+import { readCpus, readDeploy, readPullPolicy, readScale, readSize } from './deploy.ts';
 import { readGracePeriod, readHealthcheck } from './health.ts';
 import { readNetworkMode, readNetworks } from './networks.ts';
-import { readExtraHosts, readLogging, readSecurityOptions, readUlimits } from './options.ts';
 import { readPorts } from './ports.ts';
-import type { Tree } from './tree.ts';
-import { booleanOf, namedTexts, textOf, textsOf } from './values.ts';
-import { readDevices, readTmpfs, readVolumes } from './volumes.ts';
-import { readWords } from './words.ts';
+import type { Service } from './project.ts';
+import { addTmpfs, readDevices, readVolumes } from './volumes.ts';
 
 /** What becomes of a key of a service. */
-interface Key {
+interface Key<Value> {
   /** The fields of the app that it becomes, and how, for docs/from-compose.md. */
   becomes: string;
-  read(tree: Tree, builder: AppBuilder): void;
+  read(value: Value, builder: AppBuilder): void;
 }
 
-function text(field: string): Key {
-  return {
-    becomes: `\`${field}\``,
-    read: (tree, builder) => builder.set(field, textOf(tree, field, builder), tree),
-  };
+/** A value that stays as it is. */
+function same(field: string): Key<unknown> {
+  return { becomes: `\`${field}\``, read: (value, builder) => builder.set(field, value) };
 }
 
 /** Engines read the names of capabilities in any case. */
-function capabilities(field: string): Key {
-  const read: Key['read'] = (tree, builder) =>
-    builder.set(
-      field,
-      textsOf(tree, field, builder).map((name) => name.toUpperCase()),
-      tree,
-    );
-  return { becomes: `\`${field}\``, read };
-}
-
-function flag(field: string): Key {
+function capabilities(field: string): Key<string[]> {
   return {
     becomes: `\`${field}\``,
-    read: (tree, builder) => builder.set(field, booleanOf(tree, field, builder), tree),
+    read: (names, builder) =>
+      builder.set(
+        field,
+        names.map((name) => name.toUpperCase()),
+      ),
   };
 }
 
-/** Done by `readEnvironment`, which reads both keys together. */
-const ENVIRONMENT = { read: () => undefined };
+function words(field: string): Key<string[]> {
+  return {
+    becomes: `\`${field}\``,
+    read: (list, builder) => {
+      if (list.length > 0) builder.set(field, list);
+      else builder.leaveOut(field, `is empty, which cannot be said here: the image's own ${field} stays`);
+    },
+  };
+}
+
+type Keys = { [Name in keyof Service]?: Key<NonNullable<Service[Name]>> };
 
 /** The keys of a service that become fields of an app, in the order in which they are read: of two, the later one wins. */
-export const KEYS: Readonly<Record<string, Key>> = {
+export const KEYS = {
   image: {
     becomes: '`container_image`',
-    read: (tree, builder) => builder.set('container_image', textOf(tree, 'image', builder), tree),
+    read: (image, builder) => builder.set('container_image', image, 'image'),
   },
   ports: {
     becomes:
-      '`starting_ports`: ranges become pairs; a port without one of the host becomes the same on both sides; of a range of the host for one port, the first',
+      '`starting_ports`; a port without one of the host becomes the same on both sides; of a range of the host for one port, the first',
     read: readPorts,
   },
   scale: {
     becomes: '`containers_per: {server: N}`',
-    read: (tree, builder) => readScale('scale', tree, builder),
+    read: (number, builder) => readScale('scale', number, builder),
   },
-  environment: { becomes: '`env_vars`', ...ENVIRONMENT },
-  env_file: { becomes: '`env_vars`: what the files say; `environment` wins', ...ENVIRONMENT },
+  environment: { becomes: '`env_vars`, with the variables of `env_file`', read: readEnvironment },
   volumes: {
     becomes:
       '`volumes`: a volume gets the name that Compose gives it (`PROJECT_NAME`), a relative path becomes an absolute one; `type: tmpfs` becomes `tmpfs`',
@@ -75,50 +72,46 @@ export const KEYS: Readonly<Record<string, Key>> = {
     read: readNetworks,
   },
   devices: { becomes: '`devices`', read: readDevices },
-  privileged: flag('privileged'),
-  command: {
-    becomes: '`command`: a text is split into words as Compose does',
-    read: (tree, builder) => readWords('command', tree, builder),
-  },
-  entrypoint: {
-    becomes: '`entrypoint`, likewise',
-    read: (tree, builder) => readWords('entrypoint', tree, builder),
-  },
-  user: text('user'),
-  working_dir: text('working_dir'),
+  privileged: same('privileged'),
+  command: words('command'),
+  entrypoint: words('entrypoint'),
+  user: same('user'),
+  working_dir: same('working_dir'),
   labels: {
     becomes: '`labels`',
-    read: (tree, builder) => {
-      const labels = namedTexts(tree, 'labels', builder).map(({ name, text: value }) => [name, value ?? '']);
-      builder.set('labels', Object.fromEntries(labels), tree);
-    },
+    read: (labels, builder) => builder.set('labels', withTexts(labels)),
   },
   healthcheck: {
     becomes: '`healthcheck`: durations in whole seconds, rounded up; `disable: true` is `test: [NONE]`',
     read: readHealthcheck,
   },
-  cpus: { becomes: '`cpus`', read: (tree, builder) => readCpus('cpus', tree, builder) },
-  mem_limit: { becomes: '`memory`', read: (tree, builder) => readSize('memory', 'mem_limit', tree, builder) },
-  shm_size: {
-    becomes: '`shm_size`',
-    read: (tree, builder) => readSize('shm_size', 'shm_size', tree, builder),
-  },
-  read_only: flag('read_only'),
-  tmpfs: { becomes: '`tmpfs`', read: readTmpfs },
+  cpus: { becomes: '`cpus`', read: readCpus },
+  mem_limit: { becomes: '`memory`', read: (text, builder) => readSize('memory', text, builder) },
+  shm_size: { becomes: '`shm_size`', read: (text, builder) => readSize('shm_size', text, builder) },
+  read_only: same('read_only'),
+  tmpfs: { becomes: '`tmpfs`', read: addTmpfs },
   cap_add: capabilities('cap_add'),
   cap_drop: capabilities('cap_drop'),
   security_opt: { becomes: '`security_opt`', read: readSecurityOptions },
-  ulimits: { becomes: '`ulimits`', read: readUlimits },
-  extra_hosts: { becomes: '`extra_hosts`', read: readExtraHosts },
-  init: flag('init'),
-  stop_signal: text('stop_signal'),
+  ulimits: same('ulimits'),
+  extra_hosts: {
+    becomes: '`extra_hosts`',
+    read: (hosts, builder) =>
+      builder.set(
+        'extra_hosts',
+        hosts.map((host) => host.replace('=', ':')),
+      ),
+  },
+  init: same('init'),
+  stop_signal: same('stop_signal'),
   stop_grace_period: {
     becomes: '`stop_grace_period` in whole seconds, rounded up',
     read: readGracePeriod,
   },
   restart: {
     becomes: '`restart`; `always` is `unless-stopped`, and so is none',
-    read: readRestart,
+    // No limit is 0 for engines, and no number here.
+    read: (text, builder) => builder.set('restart', text.replace(/^on-failure:0$/, 'on-failure')),
   },
   logging: { becomes: '`logging`', read: readLogging },
   pull_policy: {
@@ -132,14 +125,55 @@ export const KEYS: Readonly<Record<string, Key>> = {
   },
   profiles: {
     becomes: '`running: false`, since Compose starts the service on demand only',
-    read: (tree, builder) => {
-      if (textsOf(tree, 'profiles', builder).length === 0) return;
-      builder.set('running', false, tree);
-      builder.check(
-        'profiles',
-        tree,
-        'are for starts on demand, so the app has `running: false`; start it where it is wanted',
-      );
-    },
+    read: readProfiles,
   },
-};
+} satisfies Keys;
+
+/** Reads the keys of a service that become fields. */
+export function readKeys(service: Service, builder: AppBuilder): void {
+  for (const [name, key] of Object.entries(KEYS as Record<string, Key<never>>)) {
+    const value = service[name];
+    if (value !== undefined) key.read(value as never, builder);
+  }
+}
+
+const NOT_SET = 'takes its value from the environment, where it is not set; set it, or write NAME=value';
+
+function readEnvironment(variables: Readonly<Record<string, string | null>>, builder: AppBuilder): void {
+  for (const [name, value] of Object.entries(variables))
+    if (value === null) builder.leaveOut(`environment.${name}`, NOT_SET);
+  const set = Object.entries(variables).filter(([, value]) => value !== null);
+  if (set.length > 0) builder.set('env_vars', Object.fromEntries(set), 'environment');
+}
+
+function withTexts(map: Readonly<Record<string, string | null>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(map).map(([name, text]) => [name, text ?? '']));
+}
+
+function readSecurityOptions(options: readonly string[], builder: AppBuilder): void {
+  const known = options.filter((option) =>
+    /^(no-new-privileges|apparmor|label|seccomp)([:=]|$)/.test(option),
+  );
+  options.forEach((option, index) => {
+    if (!known.includes(option)) builder.leaveOut(`security_opt[${index}]`, 'has no counterpart here');
+  });
+  builder.set('security_opt', known);
+}
+
+function readLogging(logging: NonNullable<Service['logging']>, builder: AppBuilder): void {
+  builder.leaveOthersOut(logging, 'logging', ['driver', 'options']);
+  const { driver, options } = logging;
+  builder.set('logging', {
+    ...(driver === undefined ? {} : { driver }),
+    ...(options === undefined ? {} : { options: withTexts(options) }),
+  });
+}
+
+function readProfiles(profiles: readonly string[], builder: AppBuilder): void {
+  if (profiles.length === 0) return;
+  builder.set('running', false);
+  builder.check(
+    'profiles',
+    'are for starts on demand, so the app has `running: false`; start it where it is wanted',
+  );
+}

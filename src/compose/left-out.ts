@@ -1,7 +1,3 @@
-/** What is said of `extends` and `include`, which are errors: without them, something would be missing. */
-export const NOT_FOLLOWED =
-  'is not followed: write all of it into one file with `docker compose config > resolved.yaml`, and import that';
-
 const NO_INPUT =
   'has no counterpart: a program that reads its input ends at once; give it a command that stays, such as `sleep infinity`';
 
@@ -11,11 +7,12 @@ const NO_INPUT =
  */
 export const LEFT_OUT: Readonly<Record<string, string>> = {
   build: 'is not run: devices only pull images; build and push the image in CI, and name it in `image`',
-  container_name: 'has no counterpart: containers are named APP-1, APP-2; use these names',
+  container_name:
+    'has no counterpart: containers are named APP-1, APP-2, and apps reach them by the name of the app',
   depends_on:
     'has no counterpart: a device starts all apps at once; let the app try again until the other one answers, and give a job that ends `restart: on-failure`',
-  links: 'has no counterpart: apps reach one another by the names of containers, such as APP-1',
-  external_links: 'has no counterpart: apps reach one another by the names of containers, such as APP-1',
+  links: 'is not needed: apps reach one another by the names of their services',
+  external_links: 'is not needed: apps reach one another by the names of their services',
   secrets:
     'has no counterpart: put the file on each device and mount it, as in `volumes: ["/etc/APP/NAME:/run/secrets/NAME:ro"]`',
   configs: 'has no counterpart: put the file on each device and mount it with `volumes`',
@@ -24,7 +21,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   expose: 'is not needed: apps on one network reach all ports of one another',
   stdin_open: NO_INPUT,
   tty: NO_INPUT,
-  attach: 'is not needed: nobody looks at a container of a device',
+  attach: 'is not needed: the output of a container is in its log',
   dns: 'has no counterpart: set `dns` in the daemon.json of the device',
   dns_opt: 'has no counterpart: set `dns-opts` in the daemon.json of the device',
   dns_search: 'has no counterpart: set `dns-search` in the daemon.json of the device',
@@ -60,8 +57,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   storage_opt: 'has no counterpart: set `storage-opts` in the daemon.json of the device',
   mac_address: 'has no counterpart',
   volumes_from: 'has no counterpart: name the same volumes in `volumes` of both services',
-  label_file: 'is not read: write the labels into `labels`',
-  annotations: 'has no counterpart: write them as `labels` if a program of yours reads them',
+  annotations: 'has no counterpart: write them as `labels` if one of your programs reads them',
   credential_spec: 'has no counterpart',
   post_start: 'has no counterpart: let the entrypoint of the image do it',
   pre_stop: 'has no counterpart: let the program do it when it gets the `stop_signal`',

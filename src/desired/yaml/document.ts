@@ -143,7 +143,7 @@ const SYNTAX_CODES: Partial<Record<ErrorCode, ProblemCode>> = {
 };
 
 /** Returns the first problem of the parser, if there is one, with a message that says what to do. */
-export function syntaxProblems(text: string, { document, lines, isTooLong }: YamlTree): TextProblem[] {
+function syntaxProblems(text: string, { document, lines, isTooLong }: YamlTree): TextProblem[] {
   if (isTooLong) return [fileProblem('file-too-large', TOO_LONG)];
   const [error] = document.errors;
   if (error === undefined) return [];

@@ -67,7 +67,7 @@ export const layers = {
     promise: 'what a commit says and changed: who, when, why, and which fields of which objects',
   },
   rollback: {
-    may: ['errors', 'protocol', 'desired', 'plan', 'history'],
+    may: ['errors', 'text', 'protocol', 'desired', 'plan', 'history'],
     pure: [],
     promise: 'the way back: files as they were at a revision, or without what a commit changed',
   },
@@ -101,6 +101,7 @@ export const layers = {
       'errors',
       'async',
       'faults',
+      'text',
       'protocol',
       'desired',
       'plan',

@@ -1,6 +1,7 @@
 import { subjectLine, summarizeStep, summarizeTogether } from '../plan/describe.ts';
 import type { Step } from '../plan/step.ts';
 import { keyOf } from '../protocol/name.ts';
+import { messageLine, messageParagraphs } from '../text/message.ts';
 import { type ChangeSet, keysOf, type Write, type WriteContext } from './write.ts';
 
 /** The message of a commit; `subject` is its first line. */
@@ -25,7 +26,7 @@ export function* commitMessage(
     else others.push(summarizeStep(step));
     yield;
   }
-  const subject = oneLine(set.subject ?? subjectOf(set.changes, own));
+  const subject = messageLine(set.subject ?? subjectOf(set.changes, own));
   const sentences = [...own.values(), ...others].filter((sentence) => sentence !== subject);
   const trailers = [
     `Request-Id: ${context.requestId}`,
@@ -33,8 +34,8 @@ export function* commitMessage(
     ...set.trailers,
     ...moreTrailers,
   ];
-  const reason = paragraphsOf(context.reason ?? '');
-  const parts = [subject, reason, sentences.join('\n'), trailers.map(oneLine).join('\n')];
+  const reason = messageParagraphs(context.reason ?? '');
+  const parts = [subject, reason, sentences.join('\n'), trailers.map(messageLine).join('\n')];
   return { subject, text: `${parts.filter((part) => part !== '').join('\n\n')}\n` };
 }
 
@@ -45,14 +46,4 @@ function subjectOf(changes: readonly Write[], sentences: ReadonlyMap<string, str
     return subjectLine(change, [change.op === 'delete' ? 'delete' : 'fix the file']);
   if (sentences.size === 0) return 'fix the files';
   return summarizeTogether([...sentences.values()]);
-}
-
-/** Keeps text that clients send from adding lines, and thereby trailers, to a commit message. */
-function oneLine(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ');
-}
-
-/** Keeps the line breaks of a text for people, but no other control characters. */
-function paragraphsOf(text: string): string {
-  return text.split(/\r?\n/).map(oneLine).join('\n').trim();
 }

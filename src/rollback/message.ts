@@ -1,6 +1,7 @@
 import { subjectOf } from '../history/message.ts';
 import { subjectLine, summarizeStep } from '../plan/describe.ts';
 import type { Step } from '../plan/step.ts';
+import { messageLine, messageParagraphs } from '../text/message.ts';
 
 /** What a rollback does: restore to a commit, or undo one with this message. Both are full commit ids. */
 export type RollbackAct = { to: string } | { undo: string; subject: string };
@@ -33,6 +34,11 @@ export function rollbackSubject(act: RollbackAct, steps: readonly Step[]): strin
 /** Returns the message of the commit, with the reason as its body. */
 export function messageOf(act: RollbackAct, steps: readonly Step[], reason: string | null): string {
   const sentences = steps.length < 2 ? '' : steps.map(summarizeStep).join('\n');
-  const parts = [rollbackSubject(act, steps), reason?.trim() ?? '', sentences, trailerOf(act)];
+  const parts = [
+    messageLine(rollbackSubject(act, steps)),
+    messageParagraphs(reason ?? ''),
+    sentences,
+    trailerOf(act),
+  ];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }

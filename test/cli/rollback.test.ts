@@ -108,6 +108,14 @@ describe('rollback --to', () => {
     ]).toEqual([WEB, FLEET['device-groups/edge.yaml']]);
   });
 
+  it('keeps its trailer visible to git, whatever the reason is', async () => {
+    const { repository, commits } = await fleet({ 'apps/web.yaml': 'container_image: web:2\n' });
+    const options = ['--to', 'HEAD~1', '--commit', '--reason', 'first\n--- x\nlast\u202e'];
+    expect((await run(repository, 'app/web', ...options)).code).toBe(0);
+    expect(await repository.git('log', '-1', '--format=%B')).toContain('\n\nfirst\n --- x\nlast\\u202e\n');
+    expect(await repository.git('log', '-1', '--format=%(trailers)')).toBe(`Restores: ${commits[0]}\n`);
+  });
+
   it('deletes an app that did not exist then only with --allow-delete, and takes it out of its groups', async () => {
     const { repository } = await fleet({
       'apps/new.yaml': 'container_image: new:1\n',

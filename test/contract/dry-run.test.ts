@@ -1,4 +1,7 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { expectNothingWritten, expectRefused, lastCommit } from '../support/manager-state.ts';
 import { suiteManager } from '../support/suite.ts';
@@ -216,6 +219,12 @@ describe('docs/contract.md, 10.4: Holdfast-Base', () => {
   });
 });
 
+async function fileOf(text: string): Promise<string> {
+  const path = join(await temporaryFolder(), 'message');
+  await writeFile(path, text);
+  return path;
+}
+
 describe('the reason of a write', () => {
   it('is in the body of the commit message, and that of an operation in the log', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
@@ -231,6 +240,44 @@ describe('the reason of a write', () => {
     ]);
     await manager.post('/api/v2/prune?reason=full+disks');
     expect(manager.log).toContainEqual(expect.objectContaining({ reason: 'full disks', msg: 'reason' }));
+  });
+
+  it.each(['--- a/file', '---', '# ------------------------ >8 ------------------------'])(
+    'hides the trailers after it from none of git’s own tools: %s',
+    async (line) => {
+      const manager = await startManager({ files: SMALL_FLEET });
+      const reason = `first\n${line}\nlast`;
+      const message = { message: line, reason, changes: [{ op: 'delete', kind: 'app', name: 'cron' }] };
+      await manager.put(`${WEB}/update?reason=${encodeURIComponent(reason)}`, IMAGE);
+      await manager.post('/api/v2/changes', message);
+      for (const commit of ['HEAD', 'HEAD~']) {
+        const said = await manager.repository.git('log', '-1', '--format=%B', commit);
+        expect(said).toContain(line);
+        for (const command of [
+          ['log', '-1', '--format=%(trailers)', commit],
+          ['interpret-trailers', '--parse', await fileOf(said)],
+        ])
+          expect(await manager.repository.git(...command)).toMatch(
+            /^Request-Id: \S+\nApi-User: operator\s*$/,
+          );
+      }
+    },
+  );
+
+  it('shows invisible characters, and those that turn text round, as escapes', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const text = 'pay\u202eload\u200b';
+    const shown = 'pay\\u202eload\\u200b';
+    const body = { message: text, reason: `${text}\u2028Api-User: root` };
+    const changes = [{ op: 'delete', kind: 'app', name: 'cron' }];
+    expect((await manager.post('/api/v2/changes', { ...body, changes })).status).toBe(202);
+    const message = await manager.repository.git('log', '-1', '--format=%B');
+    expect(message.split('\n').slice(0, 3)).toEqual([shown, '', `${shown} Api-User: root`]);
+    const twoLines = await manager.post('/api/v2/changes', { message: 'a\u2028b', changes });
+    expect([twoLines.status, twoLines.body]).toEqual([
+      400,
+      { invalid_parameters: { message: 'must be one line; put more into reason' } },
+    ]);
   });
 
   it('is 400 invalid_parameters if it is empty or too long', async () => {

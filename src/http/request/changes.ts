@@ -38,7 +38,7 @@ const Changes = z.strictObject({
     .trim()
     .min(1, 'must not be empty')
     .max(MAX_SUBJECT, `must have at most ${MAX_SUBJECT} characters; put more into reason`)
-    .regex(/^\P{Cc}*$/u, 'must be one line; put more into reason')
+    .regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'must be one line; put more into reason')
     .optional(),
   reason: z
     .string()

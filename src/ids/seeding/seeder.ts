@@ -31,11 +31,12 @@ export interface SeederDependencies {
 export interface Seeder {
   /**
    * Seeds the store if ids have to be taken over. Reads the record at the first call and, if origin was not reached
-   * then, again at the first call after it was; checks the history of every new head. `state` must have been read before
-   * the head. Resolves to whether any counter got a seed: what was read from the store before is then outdated. Rejects as
-   * `unavailable`.
+   * then, again at the first call after it was. `state` must have been read before the head. Resolves to whether any counter
+   * got a seed: what was read from the store before is then outdated. Rejects as `unavailable`.
    */
   seedIfNeeded(head: { revision: string | null }, state: IdState): Promise<boolean>;
+  /** Likewise if a head, which is to be applied now, is of a history that the store has not followed. */
+  followHead(head: { revision: string | null }, state: IdState): Promise<boolean>;
   /**
    * Registers the first commit of a branch, which this process makes: no commit that descends from it was served before.
    * `revision` never rejects, and resolves to null if no commit is made.
@@ -73,18 +74,22 @@ export function createSeeder(dependencies: SeederDependencies): Seeder {
     return true;
   };
 
+  const check = async (revision: string | null, state: IdState): Promise<boolean> => {
+    const head = { line: record.line, source: record.source, revision };
+    const discontinuity = await discontinuityAt(head, state);
+    const isSeeded =
+      recordReads.isDue() || discontinuity !== null ? await seed(state, head, discontinuity) : false;
+    lastHead = revision;
+    return isSeeded;
+  };
+
   return {
     seedIfNeeded: async ({ revision }, state) => {
       if (revision === null) emptySince ??= now();
-      const isNewHead = revision !== null && revision !== lastHead;
-      if (!recordReads.isDue() && !isNewHead) return false;
-      const head = { line: record.line, source: record.source, revision };
-      const discontinuity = await discontinuityAt(head, state);
-      const isSeeded =
-        recordReads.isDue() || discontinuity !== null ? await seed(state, head, discontinuity) : false;
-      lastHead = revision;
-      return isSeeded;
+      return recordReads.isDue() && check(revision, state);
     },
+    followHead: async ({ revision }, state) =>
+      revision !== null && revision !== lastHead && check(revision, state),
     addFirstCommit: (revision) => void firstCommits.push(revision),
     takeSeeding: () => {
       const taken = { seeding: unreported, recordVersion: recordReads.usedVersion() };

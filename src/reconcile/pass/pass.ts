@@ -6,14 +6,15 @@ import { type ErrorKind, type KnownError, kindOf } from '../../errors.ts';
 import type { Seeding } from '../../ids/seeding/seed.ts';
 import { createSeeder, type Seeder } from '../../ids/seeding/seeder.ts';
 import type { Head, Reader } from '../../source/source.ts';
-import type { PassStore } from '../../store/store.ts';
+import type { PassStore, StoreState } from '../../store/store.ts';
 import { type Advance, applyPlan } from './apply-plan.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { refuseMissing } from './guard.ts';
 import { readStateAndHead } from './latest-head.ts';
 import { type Memory, storedFiles } from './memory.ts';
 import { planHead } from './plan-head.ts';
-import { createRecall } from './recall.ts';
+import type { RevisionPlan } from './plan-revision.ts';
+import { createRecall, type Recall } from './recall.ts';
 import { createSnapshot, type Reading, type Snapshot } from './snapshot.ts';
 
 /** What a pass did, for log, metrics and status. */
@@ -72,6 +73,8 @@ const MAX_LOST_CLAIMS = 3;
 /** What a pass starts from. */
 interface Start {
   head: Head;
+  /** Of the store, from before the head was read. */
+  state: StoreState;
   memory: Memory;
 }
 
@@ -91,7 +94,8 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     if (!read.ok) throw read.error;
     // Before the store is seeded: with a wrong setting, that would be from the history of another fleet.
     await refuseMissing(read.head.revision, read.state.applied, reader, dependencies.isFolderOnDisk);
-    return { head: read.head, memory: await recall.refresh(read.state, read.head) };
+    const { head, state } = read;
+    return { head, state, memory: await recall.refresh(state, head) };
   };
 
   const afterFailure = async (kind: ErrorKind, start: Start): Promise<void> => {
@@ -104,7 +108,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     faults.pass('pass-begins');
     const start = await begin();
     try {
-      const advanced = await advance(start, snapshot, rules, dependencies);
+      const advanced = await advance(start, { snapshot, recall, rules }, dependencies);
       const changedElsewhere = recall.takeChangedElsewhere();
       return { head: start.head, ...seeder.takeSeeding(), changedElsewhere, ...advanced };
     } catch (error) {
@@ -128,17 +132,32 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   };
 }
 
-/** Reads the head, plans it and applies the plan. `rules`: see `ApplyBatch`. */
+/** What a pass plans with. `rules`: see `ApplyBatch`. */
+interface Planning {
+  snapshot: Snapshot;
+  recall: Recall;
+  rules: string;
+}
+
+/** Reads the head, plans it and applies the plan. */
 async function advance(
-  { head: { revision, branch }, memory }: Start,
-  snapshot: Snapshot,
-  rules: string,
+  start: Start,
+  { snapshot, recall, rules }: Planning,
   dependencies: PassDependencies,
 ): Promise<Advance> {
-  const touched = await snapshot.advance(revision, () => storedFiles(memory, rules));
-  for (const key of touched) memory.pending.add(key);
-  const plan = await planHead({ revision, desired: snapshot.state, rules }, memory, dependencies);
-  return applyPlan(plan, { ...dependencies, memory, branch });
+  const { head, state } = start;
+  const { revision, branch } = head;
+  const touched = await snapshot.advance(revision, () => storedFiles(start.memory, rules));
+  for (const key of touched) start.memory.pending.add(key);
+  const planIt = (): Promise<RevisionPlan> =>
+    planHead({ revision, desired: snapshot.state, rules }, start.memory, dependencies);
+  let plan = await planIt();
+  // Only now: the store does not follow the history of a revision that is refused.
+  if (await recall.follow(state, head)) {
+    start.memory = await recall.refresh(state, head);
+    plan = await planIt();
+  }
+  return applyPlan(plan, { ...dependencies, memory: start.memory, branch });
 }
 
 async function markAttempted(store: PassStore, { head, memory }: Start, at: number): Promise<void> {

@@ -16,6 +16,11 @@ export interface Recall {
    */
   refresh(state: StoreState, head: Head): Promise<Memory>;
   /**
+   * Seeds the store if the head, which is to be applied now, is of a history that it has not followed; resolves to whether it
+   * did: then the memory has to be refreshed.
+   */
+  follow(state: StoreState, head: Head): Promise<boolean>;
+  /**
    * Returns the keys of objects that another manager may have changed since the last call, or whose ids this manager's own
    * seeding may have raised.
    */
@@ -45,6 +50,13 @@ export function createRecall(store: PassStore, desired: DesiredState, seeder: Se
     return true;
   };
 
+  /** Seeding makes what was read outdated, and can also raise the id of an object whose content stays the same. */
+  const after = (isSeeded: boolean): boolean => {
+    if (isSeeded) markChanged(memory?.applied.keys() ?? []);
+    if (isSeeded) memory = null;
+    return isSeeded;
+  };
+
   const readAll = async (state: StoreState): Promise<Memory> => {
     const loaded = await loadMemory(store);
     loaded.store.sequence = state.sequence;
@@ -64,13 +76,9 @@ export function createRecall(store: PassStore, desired: DesiredState, seeder: Se
     forget: () => {
       memory = null;
     },
+    follow: async (state, head) => after(await seeder.followHead(head, state)),
     refresh: async (state, head) => {
-      // Before anything else: seeding can make what is stored outdated.
-      if (await seeder.seedIfNeeded(head, state)) {
-        // It can also raise the id of an object whose content stays the same.
-        markChanged(memory?.applied.keys() ?? []);
-        memory = null;
-      }
+      after(await seeder.seedIfNeeded(head, state));
       if (memory !== null && isCurrent(memory.store, state)) {
         // No other manager has changed an object up to this mark.
         memory.store = { ...memory.store, attempted: state.attempted, mark: state.mark };

@@ -255,6 +255,16 @@ describe('createPassLog', () => {
     expect(await passLog().log({ ok: true, report: { ...pass.report, changedElsewhere } })).toMatchObject([
       { level: 30, msg: 'another manager has changed the store; following it', revision: REVISION },
     ]);
+    const seeding = {
+      cause: 'other-history' as const,
+      record: 'none' as const,
+      names: 3,
+      kept: 0,
+      floor: 1_700_000_000,
+      historyIsComplete: true,
+    };
+    const own = await passLog().log({ ok: true, report: { ...pass.report, changedElsewhere, seeding } });
+    expect(own.map(({ level }) => level)).toEqual([40]);
   });
 
   it('logs a rewritten history, and a seeding: as a warning if a store was lost', async () => {

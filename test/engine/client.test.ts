@@ -181,11 +181,31 @@ describe('the client of a real Docker', () => {
     const id = await create('v1', {}, { networks: ['nebula', 'other'] });
     await engine.start(id);
     const { body } = await suite().real.api('GET', `/containers/${id}/json`);
-    const { NetworkSettings, Name } = body as { Name: string; NetworkSettings: { Networks: object } };
-    expect([Name, ...Object.keys(NetworkSettings.Networks)]).toEqual(['/web-1', 'nebula', 'other']);
+    expect(body).toMatchObject({
+      Name: '/web-1',
+      NetworkSettings: {
+        Networks: {
+          nebula: { Aliases: expect.arrayContaining(['web']) },
+          other: { Aliases: expect.arrayContaining(['web']) },
+        },
+      },
+    });
     const missing = create('v1', {}, { name: 'web-2', networks: ['nebula', 'missing'] });
     await expect(missing).rejects.toMatchObject({ code: 'network-missing' });
     expect((await engine.containers()).map(({ name }) => name)).toEqual(['web-1']);
+  });
+
+  it('lets a container find another one by the name of its app, on each network of users', async () => {
+    const { engine, real } = suite();
+    await engine.createNetwork('nebula');
+    await engine.start(await create('v1', {}, { networks: ['nebula', 'bridge'] }));
+    const command = ['/bin/busybox', 'ping', '-c', '1', '-W', '5', 'web'];
+    const other = { app_name: 'other', command, restart: 'no' } as const;
+    const id = await create('v1', other, { networks: ['nebula'] });
+    await engine.start(id);
+    await expect
+      .poll(async () => (await real.api('GET', `/containers/${id}/json`)).body)
+      .toMatchObject({ State: { Status: 'exited', ExitCode: 0 } });
   });
 
   it('recreates what a killed worker left while it joined networks', async () => {

@@ -117,6 +117,9 @@ describe('a worker whose containers somebody works on by hand', () => {
     for (const [name, id] of Object.entries(after)) {
       expect(id).not.toBe(networks[name]);
       expect((await real.api('GET', `/networks/${name}`)).body).toMatchObject({ Id: id });
+      expect((await real.api('GET', '/containers/web-1/json')).body).toMatchObject({
+        NetworkSettings: { Networks: { [name]: { Aliases: expect.arrayContaining(['web']) } } },
+      });
     }
   });
 

@@ -21,11 +21,22 @@ export function networksOf({ networks }: ContainerSpec): readonly string[] {
 }
 
 /**
+ * Returns how a container of an app joins a network: on those of users, nebula among them, by the name of the app, so that
+ * apps find one another. Engines refuse that on their own networks.
+ */
+export function endpointOf(network: string | undefined, app: string): { Aliases: string[] } | undefined {
+  const isOfEngine = network === undefined || network === 'bridge' || isAlone(network);
+  return isOfEngine ? undefined : { Aliases: [app] };
+}
+
+/**
  * Returns the body that creates a container. It is in the first of its networks alone, since engines below API 1.44 take
  * only one; the others are joined before it starts. What is undefined here is as the image says.
  */
 export function createBody(spec: ContainerSpec, product: string) {
   const { record } = spec;
+  const [network = ''] = networksOf(spec);
+  const endpoint = endpointOf(network, record.app_name);
   const ports = portsOf(record.starting_ports, spec.slot);
   return {
     Image: exactReference(spec.image),
@@ -39,6 +50,7 @@ export function createBody(spec: ContainerSpec, product: string) {
     StopSignal: record.stop_signal,
     StopTimeout: record.stop_grace_period,
     Healthcheck: record.healthcheck && healthcheckOf(record.healthcheck),
+    NetworkingConfig: endpoint && { EndpointsConfig: { [network]: endpoint } },
     HostConfig: {
       NetworkMode: networksOf(spec)[0],
       PortBindings: ports,

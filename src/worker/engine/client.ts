@@ -1,4 +1,4 @@
-import { createBody, isAlone, networksOf } from './body.ts';
+import { createBody, endpointOf, isAlone, networksOf } from './body.ts';
 import type { RegistryLogin } from './credential-helper.ts';
 import { authHeader, type CredentialSources, findLogin } from './credentials.ts';
 import {
@@ -90,7 +90,7 @@ class EngineClient implements Engine {
     await this.#removeLeftover(name, spec);
     const id = await this.#createAs(name, spec);
     try {
-      for (const network of others) await this.#connectTo(network, id);
+      for (const network of others) await this.#connectTo(network, id, spec.record.app_name);
       await this.rename(id, spec.name);
       return id;
     } catch (error) {
@@ -239,9 +239,10 @@ class EngineClient implements Engine {
     return `${replies.mapOf(replies.parseReply(body, 'POST /containers/create'), 'POST /containers/create')['Id']}`;
   }
 
-  async #connectTo(network: string, id: string): Promise<void> {
+  async #connectTo(network: string, id: string, app: string): Promise<void> {
     const path = `/networks/${encodeURIComponent(network)}/connect`;
-    await this.#post(path, { body: { Container: id }, limit: this.#limits.slow });
+    const body = { Container: id, EndpointConfig: endpointOf(network, app) };
+    await this.#post(path, { body, limit: this.#limits.slow });
   }
 
   /** Removes what a killed worker left between creating a container and joining its networks: one with the same labels. */

@@ -21,10 +21,14 @@ export async function rejoin(container: string, { find, networks, post }: Calls)
     const id = isMapValue(its) ? its['NetworkID'] : undefined;
     return ids.has(name) && typeof id === 'string' && id !== '' && id !== ids.get(name);
   });
-  for (const [name] of stale) {
+  for (const [name, its] of stale) {
     const path = `/networks/${encodeURIComponent(name)}`;
+    const aliases = isMapValue(its) ? its['Aliases'] : null;
     await post(`${path}/disconnect`, { Container: container, Force: true });
-    await post(`${path}/connect`, { Container: container });
+    await post(`${path}/connect`, {
+      Container: container,
+      ...(Array.isArray(aliases) && { EndpointConfig: { Aliases: aliases } }),
+    });
   }
   return stale.length > 0;
 }

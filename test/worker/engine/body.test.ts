@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createBody, networksOf } from '../../../src/worker/engine/body.ts';
+import { createBody, endpointOf, networksOf } from '../../../src/worker/engine/body.ts';
 import { containerSpec } from '../../support/engine/spec.ts';
 
 describe('the body that creates a container', () => {
@@ -20,6 +20,7 @@ describe('the body that creates a container', () => {
       Env: ['A=1=2', 'EMPTY='],
       Labels: { 'holdfast.app': 'web', 'holdfast.slot': '3' },
       ExposedPorts: { '80/tcp': {}, '8000/tcp': {}, '53/udp': {} },
+      NetworkingConfig: { EndpointsConfig: { nebula: { Aliases: ['web'] } } },
       HostConfig: {
         NetworkMode: 'nebula',
         PortBindings: {
@@ -114,6 +115,16 @@ describe('the body that creates a container', () => {
 
   it('leaves restarts to the worker on Podman', () => {
     expect(createBody(containerSpec(), 'podman').HostConfig.RestartPolicy).toEqual({ Name: 'no' });
+  });
+
+  it.each([
+    ['nebula', { Aliases: ['web'] }],
+    ['shop', { Aliases: ['web'] }],
+    ['bridge', undefined],
+    ['host', undefined],
+    ['none', undefined],
+  ])('gives a container the name of its app on %s: %o', (network, endpoint) => {
+    expect(endpointOf(network, 'web')).toEqual(endpoint);
   });
 
   it.each([

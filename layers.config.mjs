@@ -255,12 +255,13 @@ export const rooms = {
       may: ['process', 'repository', 'refs', 'read', 'write'],
       promise: 'the record of ids, as a commit of its own',
     },
+    merge: { may: ['process', 'repository', 'read'], promise: 'what a merge would make' },
     clone: {
-      may: ['process', 'repository', 'refs', 'watch', 'read', 'origin', 'write', 'record'],
+      may: ['process', 'repository', 'refs', 'watch', 'read', 'origin', 'write', 'record', 'merge'],
       promise: 'a clone on this machine, in which people work',
     },
     mirror: {
-      may: ['process', 'repository', 'refs', 'read', 'origin', 'write', 'record'],
+      may: ['process', 'repository', 'refs', 'read', 'origin', 'write', 'record', 'merge'],
       promise: 'a repository on another machine, by a mirror of it',
     },
   },

@@ -6,6 +6,11 @@ export interface SingleFlight<T> {
    * Waits for the active run, but not for the waiting one. Resolves to the latest result; null if there is none yet.
    */
   landed(): Promise<T | null>;
+  /**
+   * Calls `act` while no run is active: at once, or after the active run and before the one that waits. Resolves to its
+   * result.
+   */
+  between<U>(act: () => U): Promise<U>;
   /** Resolves once no run is active or waiting. */
   idle(): Promise<void>;
 }
@@ -14,16 +19,21 @@ export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
   let running: Promise<void> | null = null;
   let waiting: Promise<T> | null = null;
   let latest: T | null = null;
+  const acts: (() => void)[] = [];
 
   const begin = (): Promise<T> => {
     waiting = null;
     const flight = run();
-    const settled = flight.then(
-      (result) => {
-        latest = result;
-      },
-      () => undefined,
-    );
+    const settled = flight
+      .then(
+        (result) => {
+          latest = result;
+        },
+        () => undefined,
+      )
+      .then(() => {
+        for (const act of acts.splice(0)) act();
+      });
     running = settled;
     void settled.then(() => {
       running = null;
@@ -47,5 +57,18 @@ export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
     return latest;
   };
 
-  return { request, landed, idle };
+  const between = <U>(act: () => U): Promise<U> =>
+    new Promise((resolve, reject) => {
+      const actNow = (): void => {
+        try {
+          resolve(act());
+        } catch (error) {
+          reject(error);
+        }
+      };
+      if (running === null) actNow();
+      else acts.push(actNow);
+    });
+
+  return { request, landed, between, idle };
 }

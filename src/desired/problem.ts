@@ -27,6 +27,7 @@ export const PROBLEM_CODES = [
   'mount-conflict',
   'variable-literal',
   'folder-empty',
+  'merge-conflict',
 ] as const;
 export type ProblemCode = (typeof PROBLEM_CODES)[number];
 

@@ -7,11 +7,20 @@ import type { Step } from './step.ts';
 
 /** The content of every applied object, without its ids: what devices are served. */
 export class AppliedState {
-  readonly #contents: Readonly<Record<Kind, Map<string, Content>>> = {
+  #contents: Readonly<Record<Kind, Map<string, Content>>> = {
     app: new Map(),
     device_group: new Map(),
   };
-  readonly #groupsByApp = new GroupsByApp();
+  #groupsByApp = new GroupsByApp();
+
+  /** Returns a copy, which stays as it is. */
+  copy(): AppliedState {
+    const copy = new AppliedState();
+    const { app, device_group } = this.#contents;
+    copy.#contents = { app: new Map(app), device_group: new Map(device_group) };
+    copy.#groupsByApp = this.#groupsByApp.copy();
+    return copy;
+  }
 
   /** Whether no object is applied. */
   get isEmpty(): boolean {

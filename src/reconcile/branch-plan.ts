@@ -1,14 +1,18 @@
 import { createLimiter } from '../async/limiter.ts';
 import { runYielding } from '../async/pace.ts';
+import type { TreeEntry } from '../desired/entry.ts';
+import { classifyPath } from '../desired/file.ts';
 import { loadFile } from '../desired/load.ts';
-import { compareProblems, type Problem } from '../desired/problem.ts';
+import { compareProblems, fileProblem, type Problem, withFile } from '../desired/problem.ts';
+import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
+import type { AppliedState } from '../plan/applied.ts';
 import { type Effect, effectsOf } from '../plan/effect.ts';
 import { planning } from '../plan/plan.ts';
 import type { Step } from '../plan/step.ts';
 import { changesTo } from '../preview/state-at.ts';
 import type { AppDefaults } from '../protocol/app.ts';
-import { parseKey } from '../protocol/name.ts';
+import { keyOf, parseKey } from '../protocol/name.ts';
 import type { Reader, Source } from '../source/source.ts';
 import type { Reconciler } from './reconciler.ts';
 
@@ -26,18 +30,18 @@ export interface BranchPlan {
 /** Plans branches of the origin without a checkout. */
 export interface BranchPlans {
   /**
-   * Resolves to the plan of a branch, a tag, a full or short id, or of a pull request (`pr/12`, `mr/12`). What others have
-   * changed since it began is not undone in it; a file that both have changed is as the branch has it. Rejects as
-   * `absent` if there is no such revision, as `conflict` if it has no commit in common with the branch that is followed,
-   * as `unavailable` if origin cannot be reached, the head is not known yet, or the plan takes too long.
+   * Resolves to the plan of the merge that git would make of a branch, a tag, a full or short id, or a pull request (`pr/12`,
+   * `mr/12`). A conflict is a problem of its file, whose object stays as it is. Rejects as `absent` if there is no such
+   * revision, as `conflict` if it has no commit in common with the branch that is followed, as `unavailable` if origin cannot
+   * be reached, the head is not known yet, or the plan takes too long.
    */
   plan(name: string): Promise<BranchPlan>;
 }
 
 /** What the plans depend on. */
 export interface BranchPlanDependencies {
-  source: Pick<Source, 'reader' | 'origin'>;
-  reconciler: Pick<Reconciler, 'passes'>;
+  source: Pick<Source, 'reader' | 'origin' | 'merge'>;
+  reconciler: Pick<Reconciler, 'passes' | 'atRest'>;
   defaults: AppDefaults;
   /** Milliseconds for which one plan may read files. */
   maxTime: number;
@@ -50,6 +54,7 @@ const MAX_KEPT = 20;
 
 /** Creates the plans of branches, which are made one at a time, and kept until something else is applied. */
 export function createBranchPlans(dependencies: BranchPlanDependencies): BranchPlans {
+  const { source, reconciler } = dependencies;
   const limited = createLimiter(1, MAX_WAITING, () => {
     return new HoldfastError('unavailable', 'too many plans are being made; try again');
   });
@@ -57,12 +62,15 @@ export function createBranchPlans(dependencies: BranchPlanDependencies): BranchP
   return {
     plan: (name) =>
       limited(async () => {
-        const revision = await resolveAtOrigin(name, dependencies.source);
-        const key = `${revision} ${headOf(dependencies)} ${appliedOf(dependencies)}`;
-        const plan = kept.get(key) ?? (await makeBranchPlan(revision, dependencies));
-        kept.set(key, plan);
+        const revision = await resolveAtOrigin(name, source);
+        const { key, present } = await reconciler.atRest(() => {
+          const present = presentOf(reconciler.passes);
+          const key = `${revision} ${present.head} ${present.base}`;
+          return { key, present: kept.has(key) ? null : copyOf(present) };
+        });
+        if (present !== null) kept.set(key, await makeBranchPlan(revision, present, dependencies));
         for (const oldest of [...kept.keys()].slice(0, -MAX_KEPT)) kept.delete(oldest);
-        return plan;
+        return kept.get(key) as BranchPlan;
       }),
   };
 }
@@ -90,40 +98,65 @@ function pullRequestHint(name: string): string | null {
   return `this manager follows a clone on its own machine, and fetches nothing into it; there, git fetch origin ${ref}:${name} makes it a branch`;
 }
 
-function headOf({ reconciler }: BranchPlanDependencies): string {
-  const revision = reconciler.passes.reading()?.revision ?? null;
-  if (revision !== null) return revision;
-  throw new HoldfastError('unavailable', 'no revision of the branch was read yet');
+/** What a plan starts from; all of it is of one moment. */
+interface Present {
+  /** The revision that was read last, and the one that is applied. */
+  head: string;
+  base: string | null;
+  desired: DesiredState;
+  applied: AppliedState;
 }
 
-function appliedOf({ reconciler }: BranchPlanDependencies): string | null {
-  return reconciler.passes.memory()?.store.applied?.revision ?? null;
+function presentOf({ reading, memory, desired }: Reconciler['passes']): Present {
+  const head = reading()?.revision ?? null;
+  const known = memory();
+  if (head === null || known === null)
+    throw new HoldfastError('unavailable', 'no revision of the branch was read yet');
+  return { head, base: known.store.applied?.revision ?? null, desired, applied: known.applied };
 }
 
-async function makeBranchPlan(revision: string, dependencies: BranchPlanDependencies): Promise<BranchPlan> {
-  const { source, reconciler, defaults, maxTime } = dependencies;
-  const { reader } = source;
+function copyOf({ desired, applied, ...revisions }: Present): Present {
+  return { ...revisions, desired: desired.copy(), applied: applied.copy() };
+}
+
+async function makeBranchPlan(
+  revision: string,
+  { head, base, desired, applied }: Present,
+  { source, defaults, maxTime }: BranchPlanDependencies,
+): Promise<BranchPlan> {
+  const { reader, merge } = source;
   const end = performance.now() + maxTime;
-  const head = headOf(dependencies);
-  const base = appliedOf(dependencies);
-  // Both change while passes run.
-  const desired = reconciler.passes.desired.copy();
-  const applied = reconciler.passes.memory()?.applied;
   const mergeBase = await reader.commonAncestor(revision, head);
-  if (mergeBase === null || applied === undefined) throw unrelated();
-  const [wanted, begun] = await Promise.all([filesAt(revision, reader), filesAt(mergeBase, reader)]);
-  const changes = await changesTo(wanted, begun, (entry) => {
-    if (performance.now() > end) throw tookTooLong(maxTime);
-    return loadFile(entry, reader.blob, defaults);
+  if (mergeBase === null) throw unrelated();
+  const begun = await filesAt(head, reader);
+  const { changes, conflicts } = await merge(head, revision, async ({ files, blob, conflicts }) => {
+    const held = new Set(conflicts.map(ownerOf));
+    const isFree = ({ path }: TreeEntry): boolean => !held.has(ownerOf(path));
+    const changes = await changesTo(files.filter(isFree), begun.filter(isFree), (entry) => {
+      if (performance.now() > end) throw tookTooLong(maxTime);
+      return loadFile(entry, blob, defaults);
+    });
+    return { changes, conflicts };
   });
   const touched = desired.apply(changes);
   const { steps, problems: found } = await runYielding(planning(touched, desired, applied));
-  const problems = [...touched].flatMap((key) => {
-    const { kind, name } = parseKey(key);
-    return [...desired.problemsOf(kind, name), ...(found.get(key) ?? [])];
-  });
+  const inFiles = [...touched].map(parseKey).flatMap(({ kind, name }) => desired.problemsOf(kind, name));
+  const inMerge = conflicts.map((path) => withFile(path, CONFLICT));
+  // Also those of objects that depend on what changes: a group can list an app that is gone.
+  const problems = [...inFiles, ...[...found.values()].flat(), ...inMerge];
   const effects = effectsOf(steps, applied);
   return { revision, base, mergeBase, steps, effects, problems: problems.sort(compareProblems) };
+}
+
+const CONFLICT = fileProblem(
+  'merge-conflict',
+  'git cannot merge it with what the followed branch has changed since this one began; merge that into this one, and resolve the conflict',
+);
+
+/** Returns what a conflict holds back: an object with all its files, or one other file. */
+function ownerOf(path: string): string {
+  const role = classifyPath(path);
+  return role.role === 'object' ? keyOf(role.kind, role.name) : path;
 }
 
 function tookTooLong(maxTime: number): HoldfastError {
@@ -131,7 +164,7 @@ function tookTooLong(maxTime: number): HoldfastError {
   return new HoldfastError('unavailable', message);
 }
 
-async function filesAt(revision: string, reader: Reader) {
+async function filesAt(revision: string, reader: Reader): Promise<readonly TreeEntry[]> {
   const tree = await reader.folderTree(revision);
   return tree === null ? [] : reader.list(tree);
 }

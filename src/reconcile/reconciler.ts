@@ -57,8 +57,13 @@ export interface Reconciler {
   pollOrigin(): Promise<PassOutcome>;
   status(): Status;
   /**
-   * The state that passes keep. It can change at every turn of the event loop: compare `reading` before and after a use
-   * of `desired` that takes more than one turn.
+   * Calls `take` while no pass runs, so that everything in `passes` is of one revision: after the pass that is running, and
+   * before the next one.
+   */
+  atRest<T>(take: () => T): Promise<T>;
+  /**
+   * The state that passes keep. It can change at every turn of the event loop: use `atRest`, or compare `reading` before and
+   * after a use of `desired` that takes more than one turn.
    */
   readonly passes: Pick<
     PassRunner,
@@ -82,10 +87,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const pass = async (): Promise<PassOutcome> => {
     if (isClosed) return CLOSING;
     const outcome = await attempt(passes);
-    const changed = outcome.ok ? changedBy(outcome.report) : [];
-    if (changed.length > 0) emit('changed', { keys: changed });
-    // The listeners of both events take some milliseconds after a large pass: the event loop gets a turn between them.
-    if (changed.length >= MANY) await setImmediate();
+    if (outcome.ok) await tellChanged(changedBy(outcome.report), emit);
     // Read once: if the clock were set between two reads of it, the next poll could be hours away.
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
@@ -102,6 +104,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     passes,
     status: () => status,
     reconcile: () => flight.request(),
+    atRest: (take) => flight.between(take),
     passAt: (revision) => passAt(flight, revision),
     pollOrigin: () => originPasses.request(),
     prepare: () => passes.prepare().catch(() => undefined),
@@ -133,6 +136,12 @@ function fetchingFirst(
 async function passAt(passes: SingleFlight<PassOutcome>, revision: string): Promise<PassOutcome> {
   const latest = await passes.landed();
   return latest?.ok === true && latest.report.head.revision === revision ? latest : passes.request();
+}
+
+async function tellChanged(keys: readonly string[], emit: Emit<ReconcileEvents>): Promise<void> {
+  if (keys.length > 0) emit('changed', { keys });
+  // The listeners of this event and of the next take some milliseconds after a large pass: the event loop gets a turn between.
+  if (keys.length >= MANY) await setImmediate();
 }
 
 /** Returns the keys of the objects that the pass changed, or found changed by another manager. */

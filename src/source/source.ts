@@ -1,3 +1,5 @@
+import type { TreeEntry } from '../desired/entry.ts';
+import type { ReadBlob } from '../desired/load.ts';
 import { HoldfastError } from '../errors.ts';
 import type { FolderCommit, Person } from '../history/commit.ts';
 import type { IdsReader } from '../ids/ids-reader.ts';
@@ -109,6 +111,16 @@ export interface Publisher {
   close(): Promise<void>;
 }
 
+/** What comes out of a merge. It can be read until the function that it was given to has ended. */
+export interface Merged {
+  /** The files of the folder. Those in conflict have any content, and can be missing. */
+  files: readonly TreeEntry[];
+  /** Reads a file of the merge. */
+  blob: ReadBlob;
+  /** Paths of the files in conflict, relative to the folder: one elsewhere in the repository begins with `../`. */
+  conflicts: readonly string[];
+}
+
 /** A running watch. It does not report what has moved: its owner has to read again. */
 export interface Watcher {
   close(): Promise<void>;
@@ -154,6 +166,12 @@ export interface Source {
   remote: string | null;
   /** Whether the folder exists on disk, even if no commit has it yet. Always false for a remote repository. */
   isFolderOnDisk(): Promise<boolean>;
+  /**
+   * Merges `revision` into `base`, both full commit ids, as git would, and resolves to what `use` makes of the result. Writes
+   * nothing that stays, and neither settings nor attributes of the repository count. One merge runs at a time. Rejects as
+   * `unavailable` if git cannot do it within its limits of time and output, also if the commits have no ancestor in common.
+   */
+  merge<T>(base: string, revision: string, use: (merged: Merged) => Promise<T>): Promise<T>;
   /** Ends every process and closes reader and publisher. */
   close(): Promise<void>;
   /**

@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
@@ -70,6 +73,123 @@ describe('GET /plan', () => {
     await manager.repository.git('switch', '--quiet', 'main');
     await manager.reconcile();
     expect((await manager.get('/api/v2/plan?revision=other')).status).toBe(409);
+  });
+});
+
+describe('GET /plan of a branch that began before others changed the same files', () => {
+  const LIST = (...apps: string[]) => `apps:\n${apps.map((app) => `  - ${app}\n`).join('')}`;
+  const APP = (fields: Record<string, unknown> = {}) => {
+    const all = {
+      container_image: 'web:1',
+      starting_ports: [],
+      running: true,
+      env_vars: { A: '1', B: '2' },
+      ...fields,
+    };
+    return Object.entries(all)
+      .map(([name, value]) => `# The ${name}.\n${name}: ${JSON.stringify(value)}\n`)
+      .join('');
+  };
+
+  /** Starts with files, of which a branch `topic` changes some, and others `main`, by git. */
+  async function diverged(
+    files: Record<string, string>,
+    topic: Record<string, string | null>,
+    main: Record<string, string | null>,
+  ) {
+    const manager = await startManager({ files });
+    const { repository } = manager;
+    await repository.git('switch', '--quiet', '--create', 'topic');
+    const revision = await repository.commit(inDesiredState(topic));
+    await repository.git('switch', '--quiet', 'main');
+    const base = await repository.commit(inDesiredState(main));
+    await manager.reconcile();
+    return { manager, revision, base };
+  }
+
+  const stepsOf = (body: { steps: { name: string; action: string; fields: string[] }[] }) =>
+    body.steps.map(({ name, action, fields }) => [name, action, ...fields].join(' '));
+
+  it('keeps other fields of a file as they are now', async () => {
+    const { manager, base } = await diverged(
+      { 'apps/web.yaml': APP() },
+      { 'apps/web.yaml': APP({ env_vars: { A: '1', B: '3' } }) },
+      { 'apps/web.yaml': APP({ running: false, container_image: 'web:2' }) },
+    );
+    const { body } = await manager.get('/api/v2/plan?revision=topic');
+    expect(body).toMatchObject({ base, problems: [], effects: [] });
+    expect(stepsOf(body)).toEqual(['web update env_vars']);
+    expect(body.steps[0].after).toMatchObject({ running: false, container_image: 'web:2' });
+  });
+
+  it('finds the file that was moved meanwhile', async () => {
+    const { manager } = await diverged(
+      { 'apps/web.yaml': APP() },
+      { 'apps/web.yaml': APP({ env_vars: { A: '1', B: '3' } }) },
+      { 'apps/web.yaml': null, 'apps/shop/web.yaml': APP() },
+    );
+    const { body } = await manager.get('/api/v2/plan?revision=topic');
+    expect([stepsOf(body), body.problems]).toEqual([['web update env_vars'], []]);
+  });
+
+  it('leaves in a group what was added to it meanwhile', async () => {
+    const apps = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const files = Object.fromEntries(apps.map((app) => [`apps/${app}.yaml`, APP()]));
+    const { manager } = await diverged(
+      { ...files, 'device-groups/lab.yaml': LIST('b', 'c', 'd', 'e', 'f') },
+      { 'device-groups/lab.yaml': LIST('a', 'b', 'c', 'd', 'e', 'f') },
+      { 'device-groups/lab.yaml': LIST('b', 'c', 'd', 'e', 'f', 'g') },
+    );
+    const { body } = await manager.get('/api/v2/plan?revision=topic');
+    expect(body.steps[0].after.apps).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+  });
+
+  it('names each conflict, and leaves its object as it is', async () => {
+    const { manager } = await diverged(
+      { 'apps/web.yaml': APP(), 'apps/db.yaml': APP(), 'apps/old.yaml': APP() },
+      {
+        'apps/web.yaml': APP({ container_image: 'web:2' }),
+        'apps/db.yaml': APP({ running: false }),
+        'apps/old.yaml': null,
+      },
+      { 'apps/web.yaml': APP({ container_image: 'web:3' }), 'apps/old.yaml': APP({ running: false }) },
+    );
+    await manager.repository.git('tag', 'before');
+    const { body } = await manager.get('/api/v2/plan?revision=topic');
+    expect(stepsOf(body)).toEqual(['db update running']);
+    const place = { line: 1, column: 1, code: 'merge-conflict', severity: 'error' };
+    expect(body.problems).toEqual([
+      { ...place, file: 'apps/old.yaml', message: expect.stringContaining('resolve') },
+      { ...place, file: 'apps/web.yaml', message: expect.stringContaining('resolve') },
+    ]);
+    expect(await manager.repository.git('status', '--porcelain')).toBe('');
+  });
+
+  it('names a conflict outside the folder', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
+    const { repository } = manager;
+    for (const branch of ['topic', 'main']) {
+      await repository.git('switch', '--quiet', ...(branch === 'main' ? [] : ['--create']), branch);
+      await repository.commit({ 'notes.txt': branch });
+    }
+    await manager.reconcile();
+    const { body } = await manager.get('/api/v2/plan?revision=topic');
+    expect(body).toMatchObject({ steps: [], problems: [{ file: '../notes.txt', code: 'merge-conflict' }] });
+  });
+
+  it('runs no merge driver of the clone, and leaves nothing behind', async () => {
+    const { manager } = await diverged(
+      { 'apps/web.yaml': APP(), '../.gitattributes': '*.yaml merge=evil\n' },
+      { 'apps/web.yaml': APP({ env_vars: {} }) },
+      { 'apps/web.yaml': APP({ running: false }) },
+    );
+    const canary = join(manager.repository.folder, 'canary');
+    await manager.repository.git('config', 'merge.evil.driver', `touch ${canary}`);
+    const before = await readdir(manager.dataFolder);
+    const { body } = await manager.get('/api/v2/plan?revision=topic');
+    expect([stepsOf(body), body.problems]).toEqual([['web update env_vars'], []]);
+    expect(existsSync(canary)).toBe(false);
+    expect(await readdir(manager.dataFolder)).toEqual(before);
   });
 });
 

@@ -21,7 +21,13 @@ interface Case {
 }
 
 /** The codes that only commands report (test/cli). */
-type CommandCode = 'folder-empty' | 'file-ignored' | 'port-conflict' | 'mount-conflict' | 'variable-literal';
+type CommandCode =
+  | 'folder-empty'
+  | 'merge-conflict'
+  | 'file-ignored'
+  | 'port-conflict'
+  | 'mount-conflict'
+  | 'variable-literal';
 
 /** An example of each other code. */
 const CASES: Record<Exclude<ProblemCode, CommandCode>, Case> = {

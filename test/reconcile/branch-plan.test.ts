@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createBranchPlans } from '../../src/reconcile/branch-plan.ts';
-import type { Reader } from '../../src/source/source.ts';
+import type { Merged, Reader, Source } from '../../src/source/source.ts';
 import { buildEngine, wrap } from '../support/engine.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 
@@ -27,7 +27,7 @@ it('plans of branches are made one at a time, and once for a revision until some
   };
   const reader = wrap(source.reader, { commonAncestor });
   const { plan } = createBranchPlans({
-    source: { reader, origin: null },
+    source: { reader, origin: null, merge: source.merge },
     reconciler,
     defaults: DEFAULTS,
     maxTime: 60_000,
@@ -48,13 +48,16 @@ it('a plan that takes too long is refused, and the next one is made', async () =
   await repository.git('switch', '--quiet', '--create', 'topic');
   await commit({ 'apps/web.yaml': 'container_image: web:2\n', 'apps/db.yaml': 'container_image: db:1\n' });
   await repository.git('switch', '--quiet', 'main');
-  const blob: Reader['blob'] = async (...args) => {
-    await sleep(60);
-    return source.reader.blob(...args);
-  };
-  const reader = wrap(source.reader, { blob });
+  const merge: Source['merge'] = (base, revision, use) =>
+    source.merge(base, revision, (merged) => {
+      const blob: Merged['blob'] = async (...args) => {
+        await sleep(60);
+        return merged.blob(...args);
+      };
+      return use({ ...merged, blob });
+    });
   const { plan } = createBranchPlans({
-    source: { reader, origin: null },
+    source: { reader: source.reader, origin: null, merge },
     reconciler,
     defaults: DEFAULTS,
     maxTime: 50,

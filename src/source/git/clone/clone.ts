@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { HoldfastError } from '../../../errors.ts';
 import { type Faults, NO_FAULTS } from '../../../faults.ts';
 import type { Source } from '../../source.ts';
+import { createMerge } from '../merge/merge.ts';
 import { refName } from '../process/ref-names.ts';
 import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
@@ -80,6 +81,7 @@ export async function openClone(options: CloneOptions): Promise<CloneSource> {
     record: createCloneRecord(repository, onDisk, cleanUp.afterWrite),
     origin: null,
     remote: await remoteAddress(repository),
+    merge: createMerge(repository, dataFolder, machine),
     isFolderOnDisk: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     watch,
     close: async () => {

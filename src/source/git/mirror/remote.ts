@@ -3,6 +3,7 @@ import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import type { Publisher, Reader, Source, SourceOrigin } from '../../source.ts';
+import { createMerge } from '../merge/merge.ts';
 import {
   createOrigin,
   type Origin,
@@ -84,6 +85,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     // There is no work tree: a folder exists only once it is in a commit.
     isFolderOnDisk: async () => false,
     remote: options.access.url,
+    merge: createMerge(repository, options.dataFolder, options.machine),
     origin: { refresh: () => add(mirror.repairAndFetch), find: lookUp, ...endings },
     close: async () => {
       endings.abandon();

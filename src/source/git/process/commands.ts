@@ -186,6 +186,21 @@ export const commands = {
     command('merge-base', '--is-ancestor', '--end-of-options', objectId(ancestor), objectId(revision)),
   commonAncestor: (one: string, other: string) =>
     command('merge-base', '--end-of-options', objectId(one), objectId(other)),
+  /**
+   * Merges two commits without a work tree, and writes what comes out. Prints the id of the tree and the names of the files
+   * in conflict, with a NUL after each; ends with 1 if there are any. Needs git 2.38.
+   */
+  mergeTree: (base: string, revision: string) =>
+    command(
+      'merge-tree',
+      '--write-tree',
+      '-z',
+      '--name-only',
+      '--no-messages',
+      '--end-of-options',
+      objectId(base),
+      objectId(revision),
+    ),
   lastChange: (revision: string, path: string) =>
     command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
   /** Prints commits of the first-parent line that changed a path, each with its difference to its first parent. */

@@ -79,6 +79,15 @@ export async function askGit(context: GitContext, command: GitCommand): Promise<
   });
 }
 
+/** Like `runGit`, but resolves to the output also if git answers no (`isNegativeAnswer`). */
+export async function runGitEitherWay(context: GitContext, command: GitCommand): Promise<string> {
+  const chunks: Buffer[] = [];
+  await streamGit(context, command, collectInto(chunks)).catch((error) => {
+    if (!isNegativeAnswer(error)) throw error;
+  });
+  return textOf(chunks);
+}
+
 /**
  * Like `runGit`, but passes the output to `onChunk` as it arrives. `onChunk` returns false when it has kept
  * too much of it.

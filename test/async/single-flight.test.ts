@@ -80,3 +80,25 @@ it('landed waits only for the active run, and resolves to the latest result, eve
   await expect(second).rejects.toThrow('no');
   expect(await failed).toBe(1);
 });
+
+it('lets something be done between two runs, or at once if there is none', async () => {
+  const order: string[] = [];
+  const ends: (() => void)[] = [];
+  const flight = createSingleFlight(async () => {
+    order.push('begins');
+    await new Promise<void>((resolve) => ends.push(resolve));
+    order.push('ends');
+  });
+  const note = (text: string) => flight.between(() => order.push(text));
+  await note('at once');
+  const runs = [flight.request(), flight.request()];
+  const noted = note('between');
+  const failed = expect(flight.between(() => JSON.parse(''))).rejects.toThrow(SyntaxError);
+  while (ends.length < 2) {
+    ends[0]?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  ends[1]?.();
+  await Promise.all([...runs, noted, failed]);
+  expect(order).toEqual(['at once', 'begins', 'ends', 'between', 'begins', 'ends']);
+});

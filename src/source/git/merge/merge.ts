@@ -24,7 +24,10 @@ export function createMerge(lender: Repository, dataFolder: string, machine: Mac
       try {
         await makeBorrowing(own, lender);
         return await use(
-          await asUnavailable(() => merge(own, lender, objects, [base, revision]), 'git could not merge'),
+          await asUnavailable(
+            () => merge(own, lender, objects, [base, revision]),
+            'git could not merge the revision into the followed branch',
+          ),
         );
       } finally {
         await objects.close();

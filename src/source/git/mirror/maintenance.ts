@@ -100,7 +100,7 @@ async function joinPacks(
 ): Promise<boolean> {
   const isDropped = isDropDue && (await dropper.run());
   if (signal.aborted) return false;
-  // A due drop can fail: git is too old, the search takes too long, or objects are being added. Packs are then joined.
+  // A due drop can fail: the search takes too long, or objects are being added. Packs are then joined.
   if (!isDropped) await group.run(commands.repack(), LIMIT);
   return isDropped === isDropDue;
 }

@@ -7,7 +7,13 @@ import { explainFailure } from '../process/disk-trouble.ts';
 import { gitEnvironment } from '../process/environment.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
 import { type GitContext, GitFailure, runGit } from '../process/run.ts';
-import { gitUnusable, type Machine, type Repository } from '../repository/repository.ts';
+import {
+  contextOf,
+  gitUnusable,
+  type Machine,
+  type Repository,
+  requireGit,
+} from '../repository/repository.ts';
 import { removeLeftovers } from './leftovers.ts';
 
 /** Where the mirror is, and what it mirrors. */
@@ -47,6 +53,7 @@ const UNHINTED: readonly (readonly [string, string])[] = [['advice.graftFileDepr
  */
 export async function openMirror(options: MirrorOptions, tracking: string): Promise<Mirror> {
   const folder = join(options.dataFolder, FOLDER);
+  await requireGit(contextOf(options.dataFolder, options.machine, []));
   const context = localContext(folder, options);
   return namingFile(async () => {
     if (await isUsable(context, options.access.url)) {

@@ -99,7 +99,7 @@ export const commands = {
   repack: () => command('repack', '--geometric=2', '-d', '--quiet', '--no-write-bitmap-index'),
   /**
    * Makes one pack of all objects that refs, reflogs and indexes reach. Of the unreachable ones, it makes another pack,
-   * without those that are older than a day: for a repository in which nobody else works. Needs git 2.37.
+   * without those that are older than a day: for a repository in which nobody else works.
    */
   repackReached: () => command('repack', '--cruft', '-d', '-l', '--quiet', '--cruft-expiration=1.day.ago'),
   /** Cleans up as any git does after a while, in the foreground, if the settings of the repository want that. */
@@ -188,7 +188,7 @@ export const commands = {
     command('merge-base', '--end-of-options', objectId(one), objectId(other)),
   /**
    * Merges two commits without a work tree, and writes what comes out. Prints the id of the tree and the names of the files
-   * in conflict, with a NUL after each; ends with 1 if there are any. Needs git 2.38.
+   * in conflict, with a NUL after each; ends with 1 if there are any.
    */
   mergeTree: (base: string, revision: string) =>
     command(

@@ -27,8 +27,8 @@ export interface Machine {
   timeLimit: number;
 }
 
-/** The version that introduced `cat-file --batch-command` and `core.fsync`. */
-const OLDEST_GIT = [2, 36] as const;
+/** The version that introduced `merge-tree --write-tree`. */
+const OLDEST_GIT = [2, 38] as const;
 
 /**
  * Finds the repository that a folder is in; resolves to null if it is in none. The folder itself can be missing, since
@@ -40,7 +40,7 @@ export async function findRepository(folder: string, machine: Machine): Promise<
   await requireEntry(existing);
   // Below the folder with `.git`, git accepts any folder that looks like a bare repository, and commits can bring those.
   const trusting = contextOf(folderWithGit(existing) ?? existing, machine, ['*']);
-  await checkVersion(trusting);
+  await requireGit(trusting);
   const location = await locate(trusting);
   if (location === null) return null;
   const lines = location.split('\n');
@@ -151,7 +151,8 @@ export function gitUnusable(error: unknown): HoldfastError {
   return new HoldfastError('invalid', `git cannot be run: ${reason}`, {}, error);
 }
 
-async function checkVersion(context: GitContext): Promise<void> {
+/** Rejects as `invalid` if git cannot be run, or is too old. */
+export async function requireGit(context: GitContext): Promise<void> {
   let text: string;
   try {
     text = await runGit(context, commands.version());

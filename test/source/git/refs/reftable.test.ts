@@ -20,7 +20,7 @@ if (!HAS_REFTABLE) process.stdout.write('tests of ref tables are left out: git 2
 /** Whether this git can move refs between files and tables (2.48 and newer). */
 const CAN_MIGRATE = isAtLeast(2, 48);
 
-/** git 2.36 to 2.44 cannot make such a repository, nor work in one. */
+/** git before 2.45 cannot make such a repository, nor work in one. */
 describe.skipIf(!HAS_REFTABLE)('a repository that keeps its refs in tables', () => {
   it.each(['sha1', 'sha256'])('takes writes to its branch, with %s ids', async (format) => {
     const { repository, source } = await open(`--object-format=${format}`);

@@ -188,21 +188,21 @@ describe('findRepository', () => {
 });
 
 describe('the version of git', () => {
-  it.each(['2.36.0', '2.39.5', '2.100.1', '3.0', '2.45.1.windows.1', '2.39.3 (Apple Git-146)'])(
+  it.each(['2.38.0', '2.39.5', '2.100.1', '3.0', '2.45.1.windows.1', '2.39.3 (Apple Git-146)'])(
     '%s is accepted',
     async (version) => {
       expect(await findRepository(await temporaryFolder(), await machineWithVersion(version))).toBeNull();
     },
   );
 
-  it.each(['2.35.9', '2.9.5', '1.99.0', '0.99'])(
+  it.each(['2.37.9', '2.9.5', '1.99.0', '0.99'])(
     '%s is too old, and the error says which version to install',
     async (version) => {
       await expect(
         findRepository(await temporaryFolder(), await machineWithVersion(version)),
       ).rejects.toMatchObject({
         kind: 'invalid',
-        message: expect.stringMatching(/is too old; install git 2\.36 or newer$/),
+        message: expect.stringMatching(/is too old; install git 2\.38 or newer$/),
       });
     },
   );
@@ -212,7 +212,7 @@ describe('the version of git', () => {
       findRepository(await temporaryFolder(), { ...MACHINE, env: { PATH: '/nonexistent' } }),
     ).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringMatching(/install git 2\.36 or newer/),
+      message: expect.stringMatching(/install git 2\.38 or newer/),
     });
   });
 });

@@ -24,11 +24,6 @@ export function oidGenerator(random: (size: number) => Uint8Array, highest: stri
   };
 }
 
-/** Returns the higher of two ids; null if both are null. */
-export function maxOid(a: string | null, b: string | null): string | null {
-  return a === null || (b !== null && b > a) ? b : a;
-}
-
 function firstOf(seconds: number, random: (size: number) => Uint8Array): string {
   return `${hex(seconds, 8)}${Buffer.from(random(RANDOM_BYTES)).toString('hex')}000000`;
 }

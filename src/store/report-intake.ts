@@ -38,7 +38,7 @@ export class ReportIntake {
   readonly #calls = new Set<Promise<void>>();
   #open: Batch | null = null;
 
-  /** `write` must store all lists that `take` returns, or none. Once it has called `take`, no list joins the batch. */
+  /** `write` must store all lists that `take` returns, or reject. Once it has called `take`, no list joins the batch. */
   constructor(write: (take: () => readonly ReportList[]) => Promise<void>) {
     this.#write = write;
   }

@@ -222,8 +222,8 @@ export interface HistoryStore {
 /** Keeps the reports of devices. */
 export interface ReportStore {
   /**
-   * Stores all of the reports or none, and gives each an `_id` that is higher than all given before, in the order of
-   * the list. `at` is the time of their arrival, in Unix milliseconds. If all reports together then have more bytes than
+   * Stores all of the reports or none, and gives each an `_id` that is higher than all that this manager gave before, in
+   * the order of the list. In MongoDB, a call that rejects can have stored some. `at` is the time of their arrival, in Unix milliseconds. If all reports together then have more bytes than
    * the store was opened with, deletes the oldest. Rejects as `unavailable` while so little space is free that the rest of
    * the store needs it.
    */

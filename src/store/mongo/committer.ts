@@ -1,11 +1,11 @@
 import { Queue } from '../../async/queue.ts';
 import { HoldfastError, kindOf } from '../../errors.ts';
-import type { Change, Documents, Root, RootId, StagedChange } from './documents.ts';
+import type { Change, Documents, FleetRoot, StagedChange } from './documents.ts';
 
 /** A write to be made: new values of fields of the root, changes of other documents, and the result for the caller. */
-export interface Draft<R extends Root, T> {
+export interface Draft<T> {
   /** Null if there is nothing to write. */
-  fields: Partial<R> | null;
+  fields: Partial<FleetRoot> | null;
   changes: readonly Change[];
   result: T;
 }
@@ -26,7 +26,7 @@ export interface CommitterOptions {
 class Overtaken extends Error {}
 
 /** Throws `Overtaken` if one of the documents is newer than the root. */
-export function requireVersion(root: Root, documents: readonly { version: number }[]): void {
+export function requireVersion(root: FleetRoot, documents: readonly { version: number }[]): void {
   if (documents.some(({ version }) => version > root.version)) throw new Overtaken('read it again');
 }
 
@@ -47,9 +47,8 @@ const OLDER_HEAD_READS = 40;
  * replacement of one document, the root. The root carries the changes of the write, which are copied to their documents
  * ("settled") before the next replacement.
  */
-export class Committer<R extends Root> {
+export class Committer {
   readonly #documents: Documents;
-  readonly #id: RootId;
   readonly #options: CommitterOptions;
   readonly #queue = new Queue();
   /** The settling in progress, which all callers in this process share while one server answers. */
@@ -57,9 +56,8 @@ export class Committer<R extends Root> {
   /** The root that was read or written last, unless it was older than one before it. */
   #lastRoot = { version: 0, term: 0 };
 
-  constructor(documents: Documents, id: RootId, options: CommitterOptions) {
+  constructor(documents: Documents, options: CommitterOptions) {
     this.#documents = documents;
-    this.#id = id;
     this.#options = options;
   }
 
@@ -67,10 +65,10 @@ export class Committer<R extends Root> {
    * Reads the root, whose changes may not be settled yet. After an election it is not older than a root that was read
    * or written before, unless a backup was restored.
    */
-  async root(): Promise<R> {
+  async root(): Promise<FleetRoot> {
     for (let count = 0; ; count += 1) {
       const term = this.#documents.term();
-      const root = await this.#documents.readRoot<R>(this.#id);
+      const root = await this.#documents.readRoot();
       if (root === null) throw new HoldfastError('unavailable', 'the state document of the store is missing');
       const isOlder = root.version < this.#lastRoot.version;
       // From the same server, it is a reply that arrived late.
@@ -88,7 +86,7 @@ export class Committer<R extends Root> {
    * one process run one after another. Rejects with the error of `work`, or as `unavailable` if it is unknown whether
    * the write has happened.
    */
-  write<T>(work: (root: R) => Promise<Draft<R, T>>): Promise<T> {
+  write<T>(work: (root: FleetRoot) => Promise<Draft<T>>): Promise<T> {
     return this.#queue.run(() =>
       this.#retry(async (root, term) => {
         const draft = await work(root);
@@ -103,7 +101,7 @@ export class Committer<R extends Root> {
    * Runs `work` on a settled root; runs it again if it throws `Overtaken` or another server has answered meanwhile. If
    * `work` keeps what it has read, it must drop what is of another `term` than the one that it gets.
    */
-  read<T>(work: (root: R, term: number) => Promise<T>): Promise<T> {
+  read<T>(work: (root: FleetRoot, term: number) => Promise<T>): Promise<T> {
     return this.#retry(async (root, term) => {
       const value = await work(root, term);
       this.#requireTerm(term);
@@ -120,7 +118,7 @@ export class Committer<R extends Root> {
    * Runs `attempt` on a settled root until it succeeds. `attempt` gets the term in which the root was read, and
    * resolves to null if another write was faster.
    */
-  async #retry<T>(attempt: (root: R, term: number) => Promise<{ value: T } | null>): Promise<T> {
+  async #retry<T>(attempt: (root: FleetRoot, term: number) => Promise<{ value: T } | null>): Promise<T> {
     for (let count = 0; count < ATTEMPTS; count += 1) {
       try {
         const term = this.#documents.term();
@@ -140,18 +138,18 @@ export class Committer<R extends Root> {
     if (this.#documents.term() !== term) throw new Overtaken('another server answers');
   }
 
-  async #settledRoot(term: number): Promise<R> {
+  async #settledRoot(term: number): Promise<FleetRoot> {
     const root = await this.root();
     if (!root.isSettled) await this.#settle(root, term);
     return root;
   }
 
-  async #tryWrite<T>(root: R, draft: Draft<R, T>, term: number): Promise<{ value: T } | null> {
+  async #tryWrite<T>(root: FleetRoot, draft: Draft<T>, term: number): Promise<{ value: T } | null> {
     const { fields, changes, result } = draft;
     if (fields === null) return { value: result };
     const writer = this.#options.newWriter();
     const isSmall = isAtMost(this.#options.inlineLimit, changes);
-    const next: R = {
+    const next: FleetRoot = {
       ...root,
       ...fields,
       version: root.version + 1,
@@ -169,7 +167,7 @@ export class Committer<R extends Root> {
   }
 
   /** Resolves to whether this write has replaced the root. Looks up an unknown outcome before it tries again. */
-  async #swap(version: number, next: R): Promise<boolean> {
+  async #swap(version: number, next: FleetRoot): Promise<boolean> {
     let failure: unknown = new HoldfastError('unavailable', 'the store does not confirm its last write');
     for (let attempt = 0; attempt < SWAP_ATTEMPTS; attempt += 1) {
       try {
@@ -190,7 +188,7 @@ export class Committer<R extends Root> {
    * progress and one server answers: a restored database, or a new primary that does not show the copies yet, needs it
    * again for a write that was settled before, and to repeat it does no harm.
    */
-  async #settle(root: Root, term: number): Promise<void> {
+  async #settle(root: FleetRoot, term: number): Promise<void> {
     if (this.#settling?.writer !== root.writer || this.#settling.term !== term) {
       const done = this.#settleNow(root, term).finally(() => {
         if (this.#settling?.done === done) this.#settling = null;
@@ -200,19 +198,23 @@ export class Committer<R extends Root> {
     await this.#settling.done;
   }
 
-  async #settleNow({ version, writer, changes }: Root, term: number): Promise<void> {
+  async #settleNow({ version, writer, changes }: FleetRoot, term: number): Promise<void> {
     const found = changes ?? (await this.#documents.staged(writer));
     // Staged changes that are gone were settled by another manager; those that a new primary does not show yet would be
     // lost.
     if (changes === null) this.#requireTerm(term);
     await this.#documents.put(found);
-    await this.#documents.settleRoot(this.#id, version);
-    if (changes === null) await this.#documents.dropStaged(this.#id, version);
+    await this.#documents.settleRoot(version);
+    if (changes === null) await this.#documents.dropStaged(version);
   }
 }
 
 /** Returns the outcome of a write that was to follow `version`, as a later read of the root shows it. */
-function outcomeOf({ version: now, recent }: Root, version: number, writer: string): 'won' | 'lost' | 'open' {
+function outcomeOf(
+  { version: now, recent }: FleetRoot,
+  version: number,
+  writer: string,
+): 'won' | 'lost' | 'open' {
   if (recent.includes(writer)) return 'won';
   // An older root is of a new primary that is behind: the next attempt waits until it has caught up.
   if (now <= version) return 'open';
@@ -232,11 +234,10 @@ function isAtMost(limit: number, changes: readonly Change[]): boolean {
   });
 }
 
-function stagedChanges(root: Root, changes: readonly Change[]): StagedChange[] {
-  const { _id, version, writer } = root;
+function stagedChanges(root: FleetRoot, changes: readonly Change[]): StagedChange[] {
+  const { version, writer } = root;
   return changes.map((change, index) => ({
     _id: `${writer}/${index}`,
-    head: _id,
     version,
     writer,
     change,

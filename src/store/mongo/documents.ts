@@ -23,18 +23,18 @@ export interface Documents {
    * showed.
    */
   term(): number;
-  readRoot<R extends Root>(id: RootId): Promise<R | null>;
+  readRoot(): Promise<FleetRoot | null>;
   /** Replaces the root if its version is `version`; resolves to whether it did. */
-  swapRoot<R extends Root>(version: number, next: R): Promise<boolean>;
+  swapRoot(version: number, next: FleetRoot): Promise<boolean>;
   /** Marks the root as settled if its version is `version`. */
-  settleRoot(id: RootId, version: number): Promise<void>;
+  settleRoot(version: number): Promise<void>;
 
   /** Stores changes that are too large for their root; several commands. */
   stage(changes: readonly StagedChange[]): Promise<void>;
   /** Reads the changes that this writer has staged. */
   staged(writer: string): Promise<Change[]>;
   /** Deletes the changes that were staged for versions up to `version`. */
-  dropStaged(root: RootId, version: number): Promise<void>;
+  dropStaged(version: number): Promise<void>;
   /**
    * Writes each change to its document: of an object or an entry if the document has a lower version or does not exist,
    * of anything else if the document does not exist. Not atomic, in no particular order; several commands.
@@ -55,6 +55,8 @@ export interface Documents {
   entry(n: number): Promise<FoundEntry | null>;
   /** Reads the entries with a key that begins so, and goes on with hexadecimal digits or not at all. */
   entriesByPrefix(prefix: string): Promise<EntryDocument[]>;
+  /** Inserts reports, which get ascending ids in their order. */
+  insertReports(reports: readonly ReportDocument[]): Promise<void>;
   /** Reads the reports that match and follow `query.after`, in ascending order of `_id`. */
   reports(query: ReportQuery, limit: number): Promise<FoundReports>;
   /**
@@ -78,14 +80,12 @@ export interface ObjectScan {
   withoutContents?: boolean;
 }
 
-export type RootId = 'fleet' | 'reports';
-
 /**
  * The document whose replacement is a write. From that moment the changes belong to its version; they are settled, that
  * is, copied to their documents, before the next read or write.
  */
-export interface Root {
-  _id: RootId;
+export interface FleetRoot {
+  _id: 'fleet';
   /** Counts writes. */
   version: number;
   /** Identifies the write that made this version: a random text. */
@@ -95,12 +95,7 @@ export interface Root {
   /** Whether all changes have been copied to their documents. */
   isSettled: boolean;
   /** The changes of this version, none once they are settled; null if they are staged under the writer. */
-  changes: Change[] | null;
-}
-
-/** The root of everything that devices are served. */
-export interface FleetRoot extends Root {
-  _id: 'fleet';
+  changes: readonly Change[] | null;
   /** See `StoreState`. */
   fleet: string;
   sequence: number;
@@ -118,25 +113,15 @@ export interface FleetRoot extends Root {
   history?: HistoryState | null;
 }
 
-/** The root of the reports that came through the API. */
-export interface ReportsRoot extends Root {
-  _id: 'reports';
-  /** The highest `_id` that was given to a report; reports above it are of a write that is not complete. */
-  lastOid: string | null;
-}
-
 export type Change =
   | { in: 'objects'; document: ObjectDocument }
   | { in: 'operations'; document: OperationDocument }
   | { in: 'ledger'; document: LedgerDocument }
   | { in: 'entries'; document: EntryDocument }
-  | { in: 'entry_parts'; document: EntryPartDocument }
-  | { in: 'reports'; document: ReportDocument };
+  | { in: 'entry_parts'; document: EntryPartDocument };
 
 export interface StagedChange {
   _id: string;
-  /** The root; databases have it under this name. */
-  head: RootId;
   /** The version that the change is meant for. */
   version: number;
   writer: string;
@@ -214,10 +199,8 @@ export interface FoundEntry {
   parts: EntryPartDocument[];
 }
 
-/** A report that came through the API. The fields besides `body` are there to be searched. */
+/** A report that came through the API. The fields besides `body` are there to be searched; its `_id` is of the driver. */
 export interface ReportDocument {
-  /** 24 hex digits. */
-  _id: string;
   hostname: string;
   device_group: string;
   report_creation_time: number;

@@ -7,7 +7,7 @@ export async function draftEntries(
   documents: Documents,
   root: FleetRoot,
   { expected, next, entries, supersedes }: EntryBatch,
-): Promise<Draft<FleetRoot, boolean>> {
+): Promise<Draft<boolean>> {
   if (!isSameState(root.history ?? null, expected)) return { fields: null, changes: [], result: false };
   const version = root.version + 1;
   const refused = supersedes ? await documents.entriesByPrefix(keys.state('refused')) : [];

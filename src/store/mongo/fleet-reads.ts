@@ -35,7 +35,7 @@ import { rowOf } from './working-set.ts';
 /** What reads of the fleet depend on. */
 export interface FleetReadOptions {
   documents: Documents;
-  committer: Committer<FleetRoot>;
+  committer: Committer;
   defaults: AppDefaults;
 }
 
@@ -47,7 +47,7 @@ const OPERATIONS_AT_ONCE = 32;
 /** Reads of the fleet. Each sees exactly one version of the root. */
 export class FleetReads {
   readonly #documents: Documents;
-  readonly #committer: Committer<FleetRoot>;
+  readonly #committer: Committer;
   readonly #defaults: AppDefaults;
 
   constructor({ documents, committer, defaults }: FleetReadOptions) {

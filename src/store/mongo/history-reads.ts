@@ -8,14 +8,14 @@ import {
 } from '../entry.ts';
 import { type Act, actOf } from '../ledger.ts';
 import { type Committer, requireVersion } from './committer.ts';
-import type { Documents, FleetRoot } from './documents.ts';
+import type { Documents } from './documents.ts';
 
 /** Reads the ledger and the entries of the history. Each sees exactly one version of the root. */
 export class HistoryReads {
   readonly #documents: Documents;
-  readonly #committer: Committer<FleetRoot>;
+  readonly #committer: Committer;
 
-  constructor(documents: Documents, committer: Committer<FleetRoot>) {
+  constructor(documents: Documents, committer: Committer) {
     this.#documents = documents;
     this.#committer = committer;
   }

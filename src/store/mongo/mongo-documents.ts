@@ -14,6 +14,7 @@ import type {
   Change,
   Documents,
   EntryDocument,
+  FleetRoot,
   FoundEntries,
   FoundEntry,
   FoundReports,
@@ -21,14 +22,13 @@ import type {
   ObjectDocument,
   ObjectScan,
   OperationDocument,
+  ReportDocument,
   ReportsSize,
-  Root,
-  RootId,
   StagedChange,
 } from './documents.ts';
 import { findByPrefix, findEntries, findEntry, nextLedger } from './entry-queries.ts';
 import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
-import { dropOldest, expireSome, findReports, measureReports, reportToStore } from './report-queries.ts';
+import { dropOldest, expireSome, findReports, measureReports } from './report-queries.ts';
 import { COLLECTIONS } from './schema.ts';
 
 /** The database behind the store, accessed through MongoDB's own driver. */
@@ -51,20 +51,20 @@ export class MongoDocuments implements Documents {
     return this.#connection.close();
   }
 
-  readRoot<R extends Root>(id: RootId): Promise<R | null> {
-    return this.#run(async (db) => (await roots(db).findOne({ _id: id })) as R | null);
+  readRoot(): Promise<FleetRoot | null> {
+    return this.#run((db) => roots(db).findOne({ _id: ROOT }));
   }
 
-  swapRoot<R extends Root>(version: number, next: R): Promise<boolean> {
+  swapRoot(version: number, next: FleetRoot): Promise<boolean> {
     return this.#run(async (db) => {
-      const { matchedCount } = await roots(db).replaceOne({ _id: next._id, version }, next);
+      const { matchedCount } = await roots(db).replaceOne({ _id: ROOT, version }, next);
       return matchedCount === 1;
     });
   }
 
-  async settleRoot(_id: RootId, version: number): Promise<void> {
+  async settleRoot(version: number): Promise<void> {
     await this.#run((db) =>
-      roots(db).updateOne({ _id, version }, { $set: { isSettled: true, changes: [] } }),
+      roots(db).updateOne({ _id: ROOT, version }, { $set: { isSettled: true, changes: [] } }),
     );
   }
 
@@ -81,8 +81,8 @@ export class MongoDocuments implements Documents {
     });
   }
 
-  async dropStaged(root: RootId, version: number): Promise<void> {
-    await this.#run((db) => staged(db).deleteMany({ head: root, version: { $lte: version } }));
+  async dropStaged(version: number): Promise<void> {
+    await this.#run((db) => staged(db).deleteMany({ version: { $lte: version } }));
   }
 
   async put(changes: readonly Change[]): Promise<void> {
@@ -138,6 +138,10 @@ export class MongoDocuments implements Documents {
     return this.#run((db) => findByPrefix(db, prefix));
   }
 
+  async insertReports(reports: readonly ReportDocument[]): Promise<void> {
+    await this.#run((db) => db.collection(COLLECTIONS.reports).insertMany([...reports]));
+  }
+
   reports(query: ReportQuery, limit: number): Promise<FoundReports> {
     return this.#run((db) => findReports(db, query, limit));
   }
@@ -159,8 +163,10 @@ export class MongoDocuments implements Documents {
   }
 }
 
-function roots(db: Db): Collection<Root> {
-  return db.collection<Root>(COLLECTIONS.state);
+const ROOT = 'fleet';
+
+function roots(db: Db): Collection<FleetRoot> {
+  return db.collection<FleetRoot>(COLLECTIONS.state);
 }
 
 function objects(db: Db): Collection<ObjectDocument> {
@@ -191,7 +197,6 @@ async function putChunk(db: Db, changes: readonly Change[]): Promise<void> {
   await insertMissing(db.collection(COLLECTIONS.ledger), into('ledger'));
   await insertMissing(db.collection(COLLECTIONS.entryParts), into('entry_parts'));
   await putNewer(db.collection<EntryDocument>(COLLECTIONS.entries), into('entries'));
-  await insertMissing(db.collection(COLLECTIONS.reports), into('reports').map(reportToStore));
 }
 
 /**

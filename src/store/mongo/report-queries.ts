@@ -1,6 +1,6 @@
 import { BSON, type Db, type Document, type Filter, ObjectId } from 'mongodb';
 import type { ReportQuery } from '../report.ts';
-import type { FoundReport, FoundReports, ReportDocument, ReportsSize } from './documents.ts';
+import type { FoundReport, FoundReports, ReportsSize } from './documents.ts';
 import { COLLECTIONS } from './schema.ts';
 
 /** How many reports one call of `expireSome` or `dropOldest` deletes at most. */
@@ -10,13 +10,6 @@ const DELETE_AT_ONCE = 1000;
 const MAX_BYTES = 4_194_304;
 
 const LOWEST = '0'.repeat(24);
-
-/** A report that came through the API, as the collection holds it. Reports of other programs have no `holdfast`. */
-type Stored = Omit<ReportDocument, '_id'> & { _id: ObjectId };
-
-export function reportToStore({ _id, ...report }: ReportDocument): Stored {
-  return { ...report, _id: new ObjectId(_id) };
-}
 
 /** Finds the first `limit` reports of a query. Documents whose `_id` is not an ObjectId are left out. */
 export async function findReports(db: Db, query: ReportQuery, limit: number): Promise<FoundReports> {

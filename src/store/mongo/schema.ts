@@ -1,6 +1,6 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import { refuseOtherSchema } from '../schema-version.ts';
-import type { FleetRoot, ReportsRoot } from './documents.ts';
+import type { FleetRoot } from './documents.ts';
 import { isDuplicateKey, isIndexConflict } from './errors.ts';
 
 /** The names of the collections. Nebula's Kafka reporter fills that of the reports, too. */
@@ -30,7 +30,7 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   [COLLECTIONS.objects]: [[{ version: 1 }, { name: 'holdfast_version' }]],
   [COLLECTIONS.staged]: [
     [{ writer: 1 }, { name: 'holdfast_writer' }],
-    [{ head: 1, version: 1 }, { name: 'holdfast_head' }],
+    [{ version: 1 }, { name: 'holdfast_version' }],
   ],
   [COLLECTIONS.ledger]: [[{ number: 1, part: 1 }, { name: 'holdfast_number' }]],
   [COLLECTIONS.entries]: [[{ keys: 1, _id: -1 }, { name: 'holdfast_keys' }]],
@@ -49,14 +49,13 @@ interface SchemaDocument {
 }
 
 /**
- * Creates what is missing: indexes, the two roots, the version of the schema. Several managers can do so at
+ * Creates what is missing: indexes, the root, the version of the schema. Several managers can do so at
  * the same time: each step does nothing if it is already done. Changes nothing if `refuseOther` rejects.
  */
 export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
   await refuseOther(db);
   await createIndexes(db);
   await createOnce(db, newFleetRoot(Buffer.from(random(FLEET_BYTES)).toString('hex')));
-  await createOnce(db, newReportsRoot());
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
   await refuseOther(db);
 }
@@ -95,13 +94,15 @@ async function createOnce(db: Db, document: { _id: string; version: number }): P
   }
 }
 
-const NEW_HEAD = { version: 0, writer: '', recent: [], isSettled: true, changes: [] };
-
 /** Returns the root of an empty store; `fleet` is the identity of its fleet. */
 export function newFleetRoot(fleet: string): FleetRoot {
   return {
-    ...NEW_HEAD,
     _id: 'fleet',
+    version: 0,
+    writer: '',
+    recent: [],
+    isSettled: true,
+    changes: [],
     fleet,
     sequence: 0,
     claimed: null,
@@ -115,8 +116,4 @@ export function newFleetRoot(fleet: string): FleetRoot {
     lastOid: null,
     history: null,
   };
-}
-
-export function newReportsRoot(): ReportsRoot {
-  return { ...NEW_HEAD, _id: 'reports', lastOid: null };
 }

@@ -26,7 +26,7 @@ import type {
   StoreState,
 } from '../store.ts';
 import { Committer, type Draft, requireVersion } from './committer.ts';
-import type { Documents, FleetRoot, ObjectDocument, ReportsRoot } from './documents.ts';
+import type { Documents, FleetRoot, ObjectDocument } from './documents.ts';
 import { draftEntries } from './entry-writes.ts';
 import { FleetReads } from './fleet-reads.ts';
 import { HistoryReads } from './history-reads.ts';
@@ -57,7 +57,7 @@ const WRITER_BYTES = 12;
 export class DocumentStore implements Store {
   readonly #options: DocumentStoreOptions;
   readonly #documents: Documents;
-  readonly #fleet: Committer<FleetRoot>;
+  readonly #fleet: Committer;
   readonly #reads: FleetReads;
   readonly #history: HistoryReads;
   readonly #reports: Reports;
@@ -68,11 +68,10 @@ export class DocumentStore implements Store {
     const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
     this.#options = options;
     this.#documents = documents;
-    this.#fleet = new Committer<FleetRoot>(documents, 'fleet', { ...options, newWriter });
+    this.#fleet = new Committer(documents, { ...options, newWriter });
     this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
     this.#history = new HistoryReads(documents, this.#fleet);
-    const committer = new Committer<ReportsRoot>(documents, 'reports', { ...options, newWriter });
-    this.#reports = new Reports({ documents, committer, fleet: this.#fleet, random, maxBytes });
+    this.#reports = new Reports(documents, maxBytes);
   }
 
   ping(): Promise<void> {
@@ -222,7 +221,7 @@ export class DocumentStore implements Store {
     check: (root: FleetRoot) => void = () => undefined,
   ): Promise<T> {
     const { defaults, random } = this.#options;
-    const write = async (root: FleetRoot): Promise<Draft<FleetRoot, T>> => {
+    const write = async (root: FleetRoot): Promise<Draft<T>> => {
       check(root);
       const documents = await this.#load(touched);
       requireVersion(root, documents);

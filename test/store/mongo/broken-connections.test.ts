@@ -83,9 +83,9 @@ describe.skipIf(SERVER.isMissing)('connections between the driver and the server
       expect(await everything(direct.store)).toEqual(after);
     });
 
-    it('at the first update of a list of reports: the list is stored completely and once, or not at all', async () => {
+    it('at the insertion of a list of reports: the list is stored completely and once, or not at all', async () => {
       const report = (time: number) => ({ hostname: 'h', device_group: 'g', report_creation_time: time });
-      proxy.judge((name, count) => (name === 'update' && count === 1 ? verdict : 'pass'));
+      proxy.judge((name, count) => (name === 'insert' && count === 1 ? verdict : 'pass'));
       const outcome = await rejection(store.insertReports([report(1), report(2)], AT));
       proxy.judge(() => 'pass');
       await reachServer();

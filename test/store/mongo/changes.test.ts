@@ -79,11 +79,10 @@ it('a write that a restored backup has not settled yet is settled and kept', asy
   const before = structuredClone(database.primary);
   await pass(store, [appStep('web', app('v2'))], 'r2');
   const after = structuredClone(database.primary);
-  const root = after.roots.get('fleet');
   const changes = [...after.objects]
     .filter(([id, document]) => document.version !== before.objects.get(id)?.version)
     .map(([, document]) => ({ in: 'objects' as const, document }));
-  if (root !== undefined) before.roots.set('fleet', { ...root, isSettled: false, changes });
+  before.root = { ...after.root, isSettled: false, changes };
   for (let write = 0; write < 3; write += 1) await store.restartApp('db', CONTEXT);
 
   database.restore(before);

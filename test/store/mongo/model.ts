@@ -8,6 +8,7 @@ import type {
   Documents,
   EntryDocument,
   EntryPartDocument,
+  FleetRoot,
   FoundEntries,
   FoundEntry,
   FoundReports,
@@ -16,11 +17,9 @@ import type {
   ObjectScan,
   OperationDocument,
   ReportsSize,
-  Root,
-  RootId,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
-import { newFleetRoot, newReportsRoot } from '../../../src/store/mongo/schema.ts';
+import { newFleetRoot } from '../../../src/store/mongo/schema.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 
@@ -49,7 +48,7 @@ export type Mistake =
   | 'mark after changes';
 
 interface Contents {
-  roots: Map<string, Root>;
+  root: FleetRoot;
   objects: Map<string, ObjectDocument>;
   operations: Map<number, OperationDocument>;
   ledger: Map<string, LedgerDocument>;
@@ -64,10 +63,7 @@ interface Contents {
  */
 export class ModelDatabase {
   #primary: Contents = {
-    roots: new Map<string, Root>([
-      ['fleet', newFleetRoot('f')],
-      ['reports', newReportsRoot()],
-    ]),
+    root: newFleetRoot('f'),
     objects: new Map(),
     operations: new Map(),
     ledger: new Map(),
@@ -130,29 +126,27 @@ export class ModelDocuments implements Documents {
 
   async close(): Promise<void> {}
 
-  readRoot<R extends Root>(id: RootId): Promise<R | null> {
-    return this.#read(({ roots }) => {
-      const root = structuredClone(roots.get(id) ?? null) as R | null;
-      if (root !== null && this.#isMistaken('forgotten writers')) root.recent = [];
-      return root;
+  readRoot(): Promise<FleetRoot> {
+    return this.#read(({ root }) => {
+      const read = structuredClone(root);
+      return this.#isMistaken('forgotten writers') ? { ...read, recent: [] } : read;
     });
   }
 
-  swapRoot<R extends Root>(version: number, next: R): Promise<boolean> {
-    return this.#write(({ roots }) => {
-      const isThere = roots.get(next._id)?.version === version;
+  swapRoot(version: number, next: FleetRoot): Promise<boolean> {
+    return this.#write((contents) => {
+      const isThere = contents.root.version === version;
       if (!isThere && !this.#isMistaken('unguarded swap')) return false;
-      roots.set(next._id, structuredClone(next));
+      contents.root = structuredClone(next);
       return true;
     });
   }
 
-  settleRoot(id: RootId, version: number): Promise<void> {
-    return this.#write(({ roots }) => {
-      const root = roots.get(id);
-      if (root === undefined) return;
+  settleRoot(version: number): Promise<void> {
+    return this.#write((contents) => {
+      const { root } = contents;
       if (root.version !== version && !this.#isMistaken('unguarded settle')) return;
-      roots.set(id, { ...root, isSettled: true, changes: [] });
+      contents.root = { ...root, isSettled: true, changes: [] };
     });
   }
 
@@ -167,9 +161,9 @@ export class ModelDocuments implements Documents {
     );
   }
 
-  async dropStaged(root: RootId, version: number): Promise<void> {
+  async dropStaged(version: number): Promise<void> {
     for (const { _id } of [...this.#options.database.primary.staged.values()].filter(
-      (one) => one.head === root && one.version <= version,
+      (one) => one.version <= version,
     ))
       await this.#write(({ staged }) => void staged.delete(_id));
   }
@@ -232,6 +226,10 @@ export class ModelDocuments implements Documents {
     return this.#read(({ entries }) =>
       [...entries.values()].filter(({ keys }) => keys.some((key) => key.startsWith(prefix))),
     );
+  }
+
+  insertReports(): Promise<void> {
+    return Promise.resolve();
   }
 
   reports(): Promise<FoundReports> {

@@ -81,19 +81,4 @@ describe.skipIf(!canRaceHere)('three managers on one database', { ...SERVER.limi
     const [first, ...others] = await Promise.all(managers.map((manager) => everything(manager)));
     for (const other of others) expect(other).toEqual(first);
   });
-
-  it('keep the reports of each list together if several lists arrive at the same time', async () => {
-    const report = (time: number) => ({ hostname: 'h', device_group: 'g', report_creation_time: time });
-    const calls = Array.from({ length: 9 }, (_, list) =>
-      managers[list % 3]!.insertReports(
-        Array.from({ length: 10 }, () => report(list)),
-        AT,
-      ),
-    );
-    await Promise.all(calls);
-    const { value } = await opened.store.reports({ pageSize: 100 });
-    const times = value.data.map((one) => one.report.report_creation_time);
-    expect(times).toHaveLength(90);
-    expect(times.filter((time, index) => time !== times[index - 1])).toHaveLength(9);
-  });
 });

@@ -17,6 +17,9 @@ import {
 /** Whether the server is the stand-in of `scripts/test-mongo.ts`. */
 const isOnStandIn = process.env['HOLDFAST_TEST_STAND_IN'] !== undefined;
 
+/** The last time that an ObjectId can have, in Unix milliseconds: after all that the driver makes. */
+const LAST_TIME = (2 ** 32 - 1) * 1000;
+
 interface Row {
   _id: string;
   [field: string]: unknown;
@@ -24,7 +27,7 @@ interface Row {
 
 let opened: OpenedDatabase;
 
-/** Runs `work` on a collection of the database, past the store; by default on the one of the roots. */
+/** Runs `work` on a collection of the database, past the store; by default on the one of the root. */
 function withCollection<T>(work: (collection: Collection<Row>) => Promise<T>, name = 'state'): Promise<T> {
   return withClient((client) => work(client.db(opened.database).collection<Row>(name)));
 }
@@ -179,8 +182,8 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
 
     it('are listed unchanged among those that came through the API, by the time of their ids', async () => {
       await opened.store.insertReports([{ ...theirs, updated: true }], AT);
-      await insertAsReporter(AT + 60_000, { ...theirs, hostname: 'h2' });
-      await insertAsReporter(AT - 60_000, theirs);
+      await insertAsReporter(LAST_TIME, { ...theirs, hostname: 'h2' });
+      await insertAsReporter(AT, theirs);
       const { value } = await opened.store.reports({ pageSize: 10 });
       expect(value.data.map(({ report }) => report)).toEqual([
         theirs,

@@ -21,14 +21,7 @@ process.exit(Math.max(...codes));
 
 /** Runs tests in a namespace. Resolves to their exit code. */
 async function runTests(options: readonly string[]): Promise<number> {
-  const [command = '', ...args] = inNamespace([
-    'npx',
-    'vitest',
-    'run',
-    '--config',
-    'vitest.engine.config.ts',
-    ...options,
-  ]);
+  const [command = '', ...args] = inNamespace(['npx', 'vitest', 'run', '--project', 'engine', ...options]);
   const [code] = await once(spawn(command, args, { stdio: 'inherit' }), 'exit');
   return (code as number | null) ?? 1;
 }

@@ -13,7 +13,7 @@ const DEFAULT_FILES = [
   'test/cli',
   'test/e2e/serve.test.ts',
 ];
-const FAULTS = ['--config', 'vitest.faults.config.ts', 'test/faults/kill-sweep', 'test/faults/packs'];
+const FAULTS = ['--project', 'faults', 'test/faults/kill-sweep', 'test/faults/packs'];
 
 const [git, ...filters] = process.argv.slice(2);
 if (git === undefined || basename(git) !== 'git') {

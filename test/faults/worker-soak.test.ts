@@ -13,13 +13,7 @@ describe.skipIf(!canRun || SOAK === undefined)('ten workers on a real container 
   it(
     'run exactly what git says after a long time of commits and kills',
     async () => {
-      const vitest = [
-        'node_modules/.bin/vitest',
-        'run',
-        '--config',
-        'vitest.engine.config.ts',
-        'worker-soak',
-      ];
+      const vitest = ['node_modules/.bin/vitest', 'run', '--project', 'engine', 'worker-soak'];
       const [command = '', ...args] = inNamespace(vitest);
       const env = { ...process.env, HOLDFAST_TEST_SOAK: SOAK };
       const { stdout } = await promisify(execFile)(command, args, { cwd: PROJECT, env });

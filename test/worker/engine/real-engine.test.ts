@@ -9,7 +9,7 @@ const canRun = foundOrRequired('docker', obstacleToEngines() === null);
 
 describe.skipIf(!canRun)('a real container engine', () => {
   it('passes the first of its tests; npm run test:engine has all', async () => {
-    const vitest = ['node_modules/.bin/vitest', 'run', '--config', 'vitest.engine.config.ts', 'smoke'];
+    const vitest = ['node_modules/.bin/vitest', 'run', '--project', 'engine', 'smoke'];
     const [command = '', ...args] = inNamespace(vitest);
     const { stdout } = await promisify(execFile)(command, args, { cwd: PROJECT });
     expect(stdout).toMatch(/smoke\.test\.ts/);

@@ -4,6 +4,7 @@ import { keyOf } from '../protocol/name.ts';
 import { findRevision } from '../source/find-revision.ts';
 import type { Reader } from '../source/source.ts';
 import { changedSince, revisionAbsent } from './refusals.ts';
+import { revisionRead } from './settle.ts';
 import type { WriterDependencies } from './write.ts';
 
 /** The revision that a write is bound to, and the keys of the objects that have changed since. */
@@ -14,15 +15,16 @@ export interface BoundBase {
 
 /**
  * Resolves to what has changed between a revision and the one that the last pass read. Rejects as `absent` if there is no
- * such revision.
+ * such revision, as `unavailable` before the first pass.
  */
 export async function boundBase(
   base: string,
-  { reader, origin, reconciler }: Pick<WriterDependencies, 'reader' | 'origin' | 'reconciler'>,
+  dependencies: Pick<WriterDependencies, 'reader' | 'origin' | 'reconciler' | 'waitLimit'>,
 ): Promise<BoundBase> {
-  const revision = await findRevision(base, { reader, origin });
+  const { reader } = dependencies;
+  const revision = await findRevision(base, dependencies);
   if (revision === null) throw revisionAbsent();
-  const head = reconciler.passes.reading()?.revision ?? null;
+  const head = await revisionRead(dependencies);
   const paths = revision === head ? [] : await changedPaths(revision, head, reader);
   const keys = paths.flatMap((path) => {
     const role = classifyPath(path);

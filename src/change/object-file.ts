@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { decodeText, MAX_FILE_BYTES } from '../desired/yaml/document.ts';
 import { HoldfastError } from '../errors.ts';
 import type { ObjectKey } from '../protocol/name.ts';
-import { settle } from './settle.ts';
+import { takeSettled } from './settle.ts';
 import type { ObjectFile, WriterDependencies } from './write.ts';
 
 /** Resolves to the file of an object at the head of the branch, valid or not; see `Writer.file`. */
@@ -10,11 +10,11 @@ export async function objectFile(
   { kind, name }: ObjectKey,
   dependencies: WriterDependencies,
 ): Promise<ObjectFile | null> {
-  const { head } = await settle(dependencies);
-  const { desired } = dependencies.reconciler.passes;
-  const [path] = desired.pathsOf(kind, name);
-  const blob = path === undefined ? undefined : desired.file(path)?.blob;
-  if (path === undefined || blob === undefined || head.revision === null) return null;
+  const { revision, path, blob } = await takeSettled(dependencies, (revision, { desired }) => {
+    const [path = ''] = desired.pathsOf(kind, name);
+    return { revision, path, blob: desired.file(path)?.blob };
+  });
+  if (blob === undefined || revision === null) return null;
   const found = await dependencies.reader.blob(blob, MAX_FILE_BYTES);
   if (!('bytes' in found))
     throw new HoldfastError('conflict', `${path} is too large, or not in the repository`);
@@ -22,7 +22,7 @@ export async function objectFile(
     path: posix.join(dependencies.folder, path),
     blob,
     text: editableText(found.bytes),
-    revision: head.revision,
+    revision,
   };
 }
 

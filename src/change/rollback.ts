@@ -16,7 +16,7 @@ import { commitToUndo, undo } from '../rollback/undo.ts';
 import { findRevision } from '../source/find-revision.ts';
 import type { Reader } from '../source/source.ts';
 import { revisionAbsent } from './refusals.ts';
-import { settle } from './settle.ts';
+import { takeSettled } from './settle.ts';
 import {
   type ChangeSet,
   MAX_ATTEMPTS,
@@ -100,24 +100,25 @@ interface WorkedOut {
 
 /** Works out the way back from the head. Rejects as `conflict` if it is blocked by anything but needs. */
 async function workOut(request: RollbackRequest, dependencies: WriterDependencies): Promise<WorkedOut> {
-  const { reader, reconciler, defaults } = dependencies;
+  const { reader, defaults } = dependencies;
   const revision = await findRevision('to' in request ? request.to : request.undo, dependencies);
-  const { head } = await settle(dependencies);
-  if (revision === null || head.revision === null) throw revisionAbsent();
+  // Copies, since a pass may change both meanwhile.
+  const { head, desired, applied } = await takeSettled(dependencies, (head, { desired, memory }) => {
+    const applied = memory()?.applied.copy() ?? new AppliedState();
+    return { head, desired: desired.copy(), applied };
+  });
+  if (revision === null || head === null) throw revisionAbsent();
   const past = pastOf(reader);
-  // A copy, since a pass may change the other one meanwhile.
-  const desired = reconciler.passes.desired.copy();
-  const present: Present = { revision: head.revision, desired, defaults };
+  const present: Present = { revision: head, desired, defaults };
   const { act, way } = await wayOf(request, revision, present, past);
   refuseBlocked(way);
-  const applied = reconciler.passes.memory()?.applied ?? new AppliedState();
   const steps = await stepsOf(way.edits, desired, applied, defaults);
   const set = {
     changes: changesOf(way.edits),
     subject: rollbackSubject(act, steps),
     trailers: [trailerOf(act)],
   };
-  return { base: head.revision, way, set };
+  return { base: head, way, set };
 }
 
 async function wayOf(

@@ -1,7 +1,8 @@
 import { HoldfastError } from '../errors.ts';
+import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Head } from '../source/source.ts';
 import { existenceErrors, ifMatchError } from './preconditions.ts';
-import { passWithin } from './wait-limit.ts';
+import { passWithin, withinLimit } from './wait-limit.ts';
 import type { QueuedWrite, WriteRequest, WriterDependencies } from './write.ts';
 
 /**
@@ -41,6 +42,36 @@ export async function settle({ reconciler, store, waitLimit }: WriterDependencie
   if (error.kind !== 'refused') throw new HoldfastError('unavailable', error.message, {}, error);
   if (head && error.details.problems !== undefined) return { head, isRefused: true };
   throw new HoldfastError('conflict', error.message, {}, error);
+}
+
+/**
+ * Brings the store to the head, and calls `take` while no pass runs: all that it reads is of that head, or of one that a
+ * pass has read since.
+ */
+export async function takeSettled<T>(
+  dependencies: WriterDependencies,
+  take: (revision: string | null, passes: Reconciler['passes']) => T,
+): Promise<T> {
+  const { reconciler, waitLimit } = dependencies;
+  const { passes } = reconciler;
+  await settle(dependencies);
+  return withinLimit(
+    waitLimit,
+    reconciler.atRest(() => take(passes.reading()?.revision ?? null, passes)),
+  );
+}
+
+/**
+ * Resolves to the revision that was read last; waits for the pass that reads the first one. Rejects as `unavailable` if
+ * there is none.
+ */
+export async function revisionRead({
+  reconciler: { passes, atRest },
+  waitLimit,
+}: Pick<WriterDependencies, 'reconciler' | 'waitLimit'>): Promise<string | null> {
+  const reading = passes.reading() ?? (await withinLimit(waitLimit, atRest(passes.reading)));
+  if (reading !== null) return reading.revision;
+  throw new HoldfastError('unavailable', 'no revision of the branch was read yet');
 }
 
 /**

@@ -11,11 +11,19 @@ const END_OF_MESSAGE = /^(?:---(?=\s|$)|\S{1,9} ?-{24} >8 -{24}\s*$)/;
  * reader (`printable`); and git does not take it for the end of the message, since such a line begins with a space.
  */
 export function messageLine(text: string): string {
-  const line = printable(text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' '));
-  return END_OF_MESSAGE.test(line) ? ` ${line}` : line;
+  return guarded(oneLine(text));
 }
 
 /** Returns a text of somebody else as paragraphs of a commit message, line by line like `messageLine`. */
 export function messageParagraphs(text: string): string {
-  return text.trim().split(/\r?\n/).map(messageLine).join('\n');
+  const clean = text.split(/\r?\n/).map(oneLine).join('\n').trim();
+  return clean.split('\n').map(guarded).join('\n');
+}
+
+function oneLine(text: string): string {
+  return printable(text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' '));
+}
+
+function guarded(line: string): string {
+  return END_OF_MESSAGE.test(line) ? ` ${line}` : line;
 }

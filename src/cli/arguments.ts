@@ -71,8 +71,9 @@ function checkOption(
   if (option === undefined) {
     // Of `-format=json`, the parser's name is `-f`.
     const given = withoutValue(argument);
+    const hint = hintFor(given, known);
     throw new UsageError(
-      `${given} is not an option of ${command.name}, which takes ${usageList(command)}${hintFor(given, known)}`,
+      `${given} is not an option of ${command.name}${hint === '' ? `, which takes ${usageList(command)}` : hint}`,
     );
   }
   // A dash alone is the standard input.

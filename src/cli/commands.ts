@@ -31,11 +31,9 @@ export interface Command {
   summary: string;
   operand?: Operand;
   options: readonly CommandOption[];
-  /** Its options in the overview of all commands, where they are many; by default, each of them. */
-  brief?: string;
-  /** The settings that are options, too. */
+  /** The settings that are options as well. */
   settings?: SettingTable;
-  /** What else there is to know, in lines. */
+  /** What else there is to know: one paragraph, and lines that begin with a space and stay as they are. */
   details: readonly string[];
   examples?: readonly (readonly [command: string, meaning: string])[];
   /** What 1 means; without it, the command does not exit with 1. */
@@ -67,7 +65,7 @@ const SERVER: CommandOption = {
 const TOKEN_FILE: CommandOption = {
   name: 'token-file',
   value: 'FILE',
-  meaning: 'a file with the token that the manager knows you by; by default HOLDFAST_TOKEN, else CREDENTIALS',
+  meaning: 'a file with an API token; by default HOLDFAST_TOKEN, else CREDENTIALS',
 };
 const MANAGER_FILE: readonly string[] = [
   "A manager's credentials are the first of: --token-file; HOLDFAST_TOKEN; CREDENTIALS (user:password); in ~/.config/holdfast.yaml",
@@ -93,7 +91,7 @@ export const COMMANDS = {
     options: [],
     settings: SETTINGS,
     details: [
-      'SIGTERM or SIGINT (Ctrl-C) stops it in order; another one, more than a second later, at once and with exit code 3.',
+      'SIGTERM or SIGINT (Ctrl-C) shuts it down cleanly; a second one, more than a second later, at once and with exit code 3.',
     ],
     examples: [['holdfast serve --port 9000 --desired-state /srv/fleet/desired-state', '']],
   },
@@ -103,7 +101,7 @@ export const COMMANDS = {
     operand: FOLDER,
     options: [FORMAT],
     details: [
-      'Needs no server and no store. Reads the folder as if everything in it were committed. Warnings are no problems.',
+      'Needs no server and no store. Reads the folder as if everything in it were committed. Warnings do not fail the check.',
       'The only settings it reads are DESIRED_STATE and DEFAULT_NETWORKS.',
     ],
     problems: 'problems found',
@@ -127,7 +125,7 @@ export const COMMANDS = {
       },
     ],
     details: [
-      'Needs no server and no store. Shows the problems that validate shows, too.',
+      'Needs no server and no store. Shows the problems that validate shows as well.',
       'The only settings it reads are DESIRED_STATE and DEFAULT_NETWORKS.',
     ],
     examples: [
@@ -141,14 +139,13 @@ export const COMMANDS = {
     summary: 'list what changed the fleet, or one object',
     operand: { name: '[OBJECT]', meaning: 'app/NAME or device_group/NAME', choices: [] },
     options: [
-      { name: 'since', value: 'TIME', meaning: 'only what is younger: 4d, 2w, 12h, or a date' },
+      { name: 'since', value: 'TIME', meaning: 'only newer changes: 4d, 2w, 12h, or a date' },
       { name: 'limit', short: 'n', value: 'NUMBER', meaning: 'how many at most; 50 by default' },
       SERVER,
       TOKEN_FILE,
       DESIRED_STATE_OPTION,
       TEXT_OR_JSON,
     ],
-    brief: '[--since TIME] [--server ADDRESS] [--flag ...]',
     details: [
       ...ASKING,
       'Follows the first parents of the last commit, since that is what devices saw: a merge is one entry. A long list goes through',
@@ -168,18 +165,16 @@ export const COMMANDS = {
       choices: [],
     },
     options: [SERVER, TOKEN_FILE, DESIRED_STATE_OPTION, TEXT_OR_JSON],
-    brief: '[--server ADDRESS] [--flag ...]',
     details: [...ASKING, 'Shows a merge as what it brought to its first parent.'],
   },
   rollback: {
     name: 'rollback',
-    summary: 'bring objects back as they were: edit their files, and commit them if you like',
+    summary: 'bring objects back as they were, by editing their files',
     operand: {
       name: '[OBJECT]',
       meaning: 'app/NAME or device_group/NAME; with --undo, all that the commit changed by default',
       choices: [],
     },
-    brief: '[--to REVISION | --undo REVISION] [--flag ...]',
     options: [
       { name: 'to', value: 'REVISION', meaning: "restore the bytes of the object's file at this commit" },
       {
@@ -207,8 +202,7 @@ export const COMMANDS = {
   },
   import: {
     name: 'import',
-    summary:
-      'write the fleet of a running manager, or the services of a Compose file, as files of a desired state',
+    summary: 'write the fleet of a manager, or a Compose project, as files of a desired state',
     operand: FOLDER,
     options: [
       {
@@ -245,14 +239,14 @@ export const COMMANDS = {
   // Run by src/worker/main.ts, which has its own help.
   worker: {
     name: 'worker',
-    summary: 'run the agent on a device; holdfast worker --help has its settings',
+    summary: 'run the agent on a device',
     operand: {
       name: '[COMMAND]',
       meaning: 'status, retry APP or forget-ids, which ask the worker that runs',
       choices: ['status', 'retry', 'forget-ids'],
     },
     options: [
-      { name: 'once', meaning: 'work until nothing is left to do, or everything left has to wait' },
+      { name: 'once', meaning: 'run until the device is up to date or has to wait, then exit' },
       { name: 'dry-run', meaning: 'show what this device would do, and do nothing' },
     ],
     settings: WORKER_SETTINGS,
@@ -266,8 +260,9 @@ export const COMMANDS = {
     options: [],
     details: [
       'In the start-up file of the shell, for a holdfast that is on the PATH:',
-      '  bash, zsh   source <(holdfast completion bash)   (for zsh: zsh, and below compinit)',
-      '  fish        holdfast completion fish | source',
+      '  bash  source <(holdfast completion bash)',
+      '  zsh   source <(holdfast completion zsh), below compinit',
+      '  fish  holdfast completion fish | source',
     ],
   },
 } as const satisfies Readonly<Record<string, Command>>;

@@ -115,7 +115,7 @@ function wrapped(text: string, indent: string): string[] {
   return lines;
 }
 
-const PLAIN_TEXT = 'In the files as plain text, for everybody who can read the repository';
+const PLAIN_TEXT = 'In the files as plain text, for anyone who can read the repository';
 const UNKNOWN_VARIABLES =
   'what .env, env_file and the environment gave (only an import by Docker Compose itself can name it)';
 

@@ -27,8 +27,12 @@ import { meantHint } from './wrong-object.ts';
 export async function rollback(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const parsed = parseCommand<'text' | 'json'>(COMMANDS.rollback, args);
   const { options } = parsed;
-  if ((options['to'] === undefined) === (options['undo'] === undefined))
+  if (options['to'] !== undefined && options['undo'] !== undefined)
     throw new UsageError('rollback takes either --to REVISION or --undo REVISION');
+  if (options['to'] === undefined && options['undo'] === undefined)
+    throw new UsageError(
+      `say which commit: --to REVISION, to go back to it, or --undo REVISION. To see them: ${['holdfast history', parsed.operand ?? ''].join(' ').trim()}`,
+    );
   if (options['to'] !== undefined && parsed.operand === undefined)
     throw new UsageError('name the object that goes back: holdfast rollback app/web --to REVISION');
   const folder = options['desired-state'] as string | undefined;

@@ -3,6 +3,7 @@ import { isFlag } from '../config.ts';
 import { descriptorAdvice, HoldfastError, messageOf } from '../errors.ts';
 import type { Config } from '../settings.ts';
 import { closestName } from '../suggest.ts';
+import { USUAL_WIDTH } from '../text/wrap.ts';
 import { COMMAND_NAMES, commandOf } from './commands.ts';
 import { completion } from './completion.ts';
 import { helpText } from './help.ts';
@@ -29,9 +30,16 @@ export async function runCommand(argv: readonly string[], options: RunOptions): 
     return await dispatch(argv, options);
   } catch (error) {
     io.writeError(`holdfast: ${withAdvice(messageOf(error))}\n`);
-    if (error instanceof UsageError) io.writeError('Try "holdfast --help".\n');
+    if (error instanceof UsageError) io.writeError(`Try "${helpCommand(argv)}".\n`);
     return isUsage(error) ? EXIT.usage : EXIT.failed;
   }
+}
+
+/** What shows the help of the command that these arguments begin with. */
+function helpCommand(argv: readonly string[]): string {
+  const [first = ''] = argv;
+  const command = isFlag(first) ? 'serve' : commandOf(argv)?.name;
+  return command === undefined ? 'holdfast --help' : `holdfast ${command} --help`;
 }
 
 /** Whether the command line or a setting is wrong, or names what does not exist. */
@@ -49,8 +57,11 @@ function withAdvice(message: string): string {
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
   const { io, version } = options;
   const [command = '', ...args] = argv;
-  if (argv.includes('--help') || argv.includes('-h') || command === 'help')
-    return print(io, helpText(commandOf(command === 'help' ? args : argv)));
+  const isAsked = argv.includes('--help') || argv.includes('-h');
+  if (command === 'help' && args[0] !== undefined && !isAsked && commandOf(args) === undefined)
+    throw unknownCommand(args[0]);
+  if (isAsked || command === 'help')
+    return print(io, helpText(commandOf(command === 'help' ? args : argv), io.columns ?? USUAL_WIDTH));
   if (argv.includes('--version') || command === '-v') return print(io, `${version}\n`);
   if (!Object.hasOwn(RUNNERS, command)) throw unknownCommand(argv[0]);
   return (RUNNERS[command] as Runner)(args, options);

@@ -35,7 +35,7 @@ export async function tryRepository(folder: string, io: CommandIo): Promise<Revi
   try {
     return await openRepository(folder, io);
   } catch (error) {
-    io.writeError(`holdfast: warning: files that git ignores are checked, too: ${messageOf(error)}\n`);
+    io.writeError(`holdfast: warning: files that git ignores are checked as well: ${messageOf(error)}\n`);
     return null;
   }
 }

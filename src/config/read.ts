@@ -180,7 +180,8 @@ function readSetting(table: SettingTable, name: string, finding: Finding): Readi
   const wrong = (problem: string): Reading => ({ value: fallback, isGiven: true, problem });
   const given = findSetting(table, name, finding);
   if (given === null) {
-    const problem = setting.isRequired === true ? `${name} is not set: ${setting.meaning}` : null;
+    const problem =
+      setting.isRequired === true ? `set ${name} (or --${flagOf(name)}): ${setting.meaning}` : null;
     return { value: fallback, isGiven: false, problem };
   }
   if ('problem' in given) return wrong(given.problem);

@@ -37,6 +37,22 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   mem_limit: 'memory',
 };
 
+/** Fields of Compose that people expect, and that have no counterpart. */
+const LEFT_OUT = new Set([
+  'build',
+  'configs',
+  'container_name',
+  'depends_on',
+  'dns',
+  'domainname',
+  'expose',
+  'hostname',
+  'links',
+  'logging',
+  'profiles',
+  'secrets',
+]);
+
 /** What to write in place of fields of Compose in nested maps, by their paths. */
 const WRITTEN_ELSE: Readonly<Record<string, string>> = {
   'healthcheck.disable': 'is written as test: ["NONE"] here',
@@ -143,9 +159,21 @@ function unknownField(key: string, known: readonly string[]): string {
     return `does not belong in a file: ${kind.one} is named by its file name, and the manager assigns ids; remove it`;
   const near = closestName(key, known);
   if (near !== undefined) return `is not a known field; did you mean ${near}?`;
+  if (LEFT_OUT.has(key) && known.includes('container_image'))
+    return 'has no counterpart here; see docs/from-compose.md';
   return known.length === 0
     ? 'is not a known field'
-    : `is not a known field; known fields are ${known.join(', ')}`;
+    : `is not a known field; known fields are ${listOf(known)}`;
+}
+
+/** How many known fields a message names. */
+const MOST_NAMED = 8;
+
+function listOf(known: readonly string[]): string {
+  const more = known.length - MOST_NAMED;
+  return more < 2
+    ? known.join(', ')
+    : `${known.slice(0, MOST_NAMED).join(', ')} and ${more} more (docs/desired-state.md)`;
 }
 
 /** Returns the type of a value in words: "a list", "true or false". */

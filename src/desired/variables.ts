@@ -23,7 +23,7 @@ export function variableWarnings(bytes: Uint8Array): TextProblem[] {
     .map((path) => ({
       ...positionOf(path),
       code: 'variable-literal',
-      message: `${fieldName(path)} contains "\${...}", which is not replaced: devices have no variables yet, and containers get the text as it is`,
+      message: `${fieldName(path)} contains "\${...}", which containers get as it is: Holdfast replaces no variables`,
     }));
 }
 

@@ -3,6 +3,7 @@ import { readSettings, withoutValue } from '../config/read.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { EXIT, type ExitCode, UsageError } from '../process/exit.ts';
 import { closestName } from '../suggest.ts';
+import { USUAL_WIDTH } from '../text/wrap.ts';
 import { divideArguments } from './command/arguments.ts';
 import { workerHelp } from './command/help.ts';
 import { type Answer, askSocket } from './memory/local-request.ts';
@@ -21,6 +22,8 @@ export interface WorkerIo {
   readFile(path: string): string;
   write(text: string): void;
   writeError(text: string): void;
+  /** How many characters a line of the terminal has; null if standard output is none. */
+  columns: number | null;
   /** Unix milliseconds. */
   now(): number;
   version: string;
@@ -52,7 +55,8 @@ async function dispatch(args: readonly string[], io: WorkerIo): Promise<ExitCode
   const [first = ''] = args;
   // Only in first place, or alone after a command: elsewhere it can be the value of a flag.
   const asked = [first, ...(Object.hasOwn(LOCAL_COMMANDS, first) ? args.slice(1) : [])];
-  if (asked.some((argument) => HELP.includes(argument))) return print(io, workerHelp());
+  if (asked.some((argument) => HELP.includes(argument)))
+    return print(io, workerHelp(io.columns ?? USUAL_WIDTH));
   if (VERSION.includes(first)) return print(io, `${io.version}\n`);
   const command = Object.hasOwn(LOCAL_COMMANDS, first) ? LOCAL_COMMANDS[first] : undefined;
   if (command !== undefined) return command(args.slice(1), io);

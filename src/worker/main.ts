@@ -51,6 +51,7 @@ const code = await runWorkerCommand(argv[0] === 'help' ? ['--help'] : argv.slice
   readFile: (path) => readFileSync(path, 'utf8'),
   write: output.write,
   writeError: (text) => void process.stderr.write(text),
+  columns: process.stdout.isTTY ? process.stdout.columns || null : null,
   now: Date.now,
   version: PRODUCT_VERSION,
   run,

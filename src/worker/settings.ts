@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { accountProblem, type Env, type ReadFile, readSettings } from '../config/read.ts';
-import { Name } from '../protocol/name.ts';
+import { NAME_PATTERN } from '../protocol/name.ts';
 import {
   AbsolutePath,
   Flag,
@@ -35,6 +35,10 @@ const Socket = z
   .string()
   .transform((text) => text.replace(/^unix:\/\//, ''))
   .pipe(z.string().regex(/^\/[^\p{Cc}]+$/u, 'must be the path of a socket, or unix:// and its path'));
+const NAME_RULE =
+  'must be a name of at most 128 letters, digits, ".", "_" and "-" that begins with a letter or digit';
+/** A name of a device group or a device. */
+const ObjectName = z.string().regex(NAME_PATTERN, NAME_RULE);
 const FOLDER = /^(?!.*\/\.{1,2}(\/|$))\/[^\p{Cc}:]*$/u;
 /** Folders without a slash at their ends; none for `none`. */
 const Folders = z
@@ -48,12 +52,12 @@ const Folders = z
 
 /** Every setting of the worker, in the order of the help text. Times are in seconds. */
 export const WORKER_SETTINGS = {
-  MANAGER: required(ManagerUrl, 'address of the manager: https://fleet.example, also with a path'),
-  DEVICE_GROUP: required(Name, 'device group whose apps this device runs'),
+  MANAGER: required(ManagerUrl, 'address of the manager, such as https://fleet.example'),
+  DEVICE_GROUP: required(ObjectName, 'device group whose apps this device runs'),
   DEVICE_AUTH_USER: optional(UserName, 'user name of the account of devices'),
   DEVICE_AUTH_PASSWORD: secret('password of the account of devices'),
   DEVICE_NAME: optional(
-    Name,
+    ObjectName,
     'name of this device for the manager; if unset, the host name that the container engine reports',
   ),
   MANAGER_CA_FILE: optional(
@@ -117,7 +121,7 @@ export const WORKER_SETTINGS = {
   ALLOW_PRIVILEGED: setting(
     Flag,
     true,
-    'false refuses privileged apps, and fields that are as strong as that',
+    'false refuses privileged apps, and settings that are equivalent to that',
   ),
   ALLOW_MOUNTS: optional(
     Folders,
@@ -135,7 +139,7 @@ export const WORKER_SETTINGS = {
   METRICS_PORT: optional(wholeNumber(0, 65_535), 'port of GET /metrics for Prometheus; if unset, it is off'),
   METRICS_HOST: setting(Text, '127.0.0.1', 'address of that port'),
   WORKER: setting(
-    Name,
+    ObjectName,
     'main',
     'tells the workers on one engine apart; containers of any but main are named WORKER.APP-1',
   ),

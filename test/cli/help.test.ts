@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { COMMAND_LIST, COMMANDS } from '../../src/cli/commands.ts';
 import { helpText } from '../../src/cli/help.ts';
 import { flagOf } from '../../src/config/read.ts';
 import type { Setting } from '../../src/settings/setting.ts';
@@ -7,51 +7,63 @@ import { SETTINGS, type SettingName } from '../../src/settings.ts';
 
 const SETTING_LIST = Object.entries(SETTINGS) as [SettingName, Setting<unknown>][];
 
-describe('helpText', () => {
-  const text = helpText();
-  const lines = text.split('\n');
+const overview = helpText();
+
+describe('the overview', () => {
+  it('fits a terminal of 25 lines, with eight left for more commands', () => {
+    expect(overview.split('\n').length - 1).toBeLessThanOrEqual(25 - 8);
+  });
+
+  it.each(COMMAND_LIST.map(({ name }) => name))('has %s once', (name) => {
+    const rows = overview.match(/^ {2}(?!holdfast).*$/gm) ?? [];
+    const named = rows.flatMap((row) =>
+      / {2}also /.test(row) ? row.trim().split(/ {2,}|, /) : [row.trim().split(' ')[0]],
+    );
+    expect(named.filter((each) => each === name)).toEqual([name]);
+  });
+});
+
+describe.each([undefined, ...COMMAND_LIST])('the help of %o', (command) => {
+  it.each([80, 60, 200])('has no line that is too long for a terminal of %i columns', (width) => {
+    const text = helpText(command, width);
+    const long = text.split('\n').filter((line) => line.length > width);
+    // What people copy is not wrapped.
+    expect(long.filter((line) => !/^ {2}(holdfast|[A-Z_]+, --|bash|zsh|fish)/.test(line))).toEqual([]);
+    if (width >= 80) expect(long).toEqual([]);
+    expect(text).toMatch(/[^\n]\n$/);
+    expect(text.split('\n').filter((line) => line !== line.trimEnd())).toEqual([]);
+  });
+});
+
+describe('the help of a command', () => {
+  const serve = helpText(COMMANDS.serve, 400);
 
   it.each(SETTING_LIST)(
-    'has a row for %s, with its flag, default and meaning',
+    'has %s with its flag, default and meaning, if it is one of serve',
     (name, { fallback, meaning }) => {
-      const row = lines.find((line) => line.startsWith(`  ${name} `)) ?? '';
       const shown = fallback === null ? 'unset' : String(fallback);
-      expect(row.split(/ {2,}/).slice(1)).toEqual([name, `--${flagOf(name)}`, shown, meaning]);
+      expect(serve).toContain(`\n  ${name}, --${flagOf(name)} (${shown})\n      ${meaning}\n`);
     },
   );
 
-  it('lists every command, format and exit code', () => {
-    for (const word of [
-      'serve',
-      'validate',
-      'plan',
-      'import',
-      '--from-compose',
-      '--to',
-      '--against',
-      '--exit-code',
-      '--format',
-      '--version',
-    ]) {
-      expect(text).toContain(word);
-    }
-    expect(text).toMatch(/text .*json .*github/);
-    for (const code of [0, 1, 2, 3]) expect(text).toMatch(new RegExp(`\\b${code} {2}\\w`));
+  it('has the whole text, however narrow the terminal is', () => {
+    const words = (width: number): string[] => helpText(COMMANDS.serve, width).split(/\s+/);
+    expect(words(30)).toEqual(words(400));
   });
 
-  it('names the settings that validate and plan read, and shows how to plan a branch', () => {
-    expect(text).toContain('The only settings they read are DESIRED_STATE and DEFAULT_NETWORKS');
-    expect(text).toContain('holdfast plan --against "$(git merge-base origin/main HEAD)"');
+  it('lists options, formats and exit codes', () => {
+    const plan = helpText(COMMANDS.plan);
+    expect(plan).toContain('  holdfast plan [FOLDER] [--against REVISION] [--exit-code] [--format FORMAT]\n');
+    expect(plan).toMatch(/text .*json .*github/);
+    for (const code of [0, 1, 2, 3]) expect(plan).toMatch(new RegExp(`^ {2}${code} {2}\\w`, 'm'));
+    expect(plan).toContain('settings it reads are DESIRED_STATE and DEFAULT_NETWORKS');
+    expect(plan).toContain('holdfast plan --against "$(git merge-base origin/main HEAD)"');
   });
 
-  it('has each command in a line that fits into a terminal, and all its options in its own help', () => {
-    const usages = lines.filter((line) => line.startsWith('  holdfast rollback [OBJECT]'));
-    expect(usages).toEqual(['  holdfast rollback [OBJECT] [--to REVISION | --undo REVISION] [--flag ...]']);
-    expect(helpText(COMMANDS.rollback)).toContain('[--with-dependencies]');
-  });
-
-  it('has no spaces at the ends of lines, and one line break at its end', () => {
-    expect(lines.filter((line) => line !== line.trimEnd())).toEqual([]);
-    expect(text).toMatch(/[^\n]\n$/);
+  it('says what 0 means: no problems only where there can be some', () => {
+    const zeros = [COMMANDS.validate, COMMANDS.history, COMMANDS.serve].map(
+      (command) => /^ {2}0 {2}(.*)$/m.exec(helpText(command))?.[1],
+    );
+    expect(zeros).toEqual(['no problems', 'done', 'stopped by a signal']);
   });
 });

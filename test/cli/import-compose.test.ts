@@ -57,9 +57,7 @@ describe('import of a Compose file', async () => {
     const { code, out, err } = await importCompose(compose, folder, [], programs);
     expect(code).toBe(0);
     expect(await pathsIn(folder)).toEqual(['apps/db.yaml', 'apps/web.yaml', 'device-groups/shop.yaml']);
-    expect(out).toMatch(
-      /plain text, for everybody who can read the repository\n {2}DB_PASSWORD {2}db, web\n/,
-    );
+    expect(out).toMatch(/plain text, for anyone who can read the repository\n {2}DB_PASSWORD {2}db, web\n/);
     expect(out).not.toContain('s3cret');
     expect(err).toContain('The "TAG" variable is not set.');
   });

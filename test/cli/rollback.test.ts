@@ -157,6 +157,11 @@ describe('rollback --to', () => {
       /app\/nope exists neither in \w{12} nor now/,
     ],
     ['a name without a kind', ['web', '--to', 'HEAD'], /did you mean app\/web or device_group\/web\?/],
+    [
+      'neither way, and says where to look',
+      ['app/web'],
+      /say which commit: --to REVISION, .* or --undo REVISION\. To see them: holdfast history app\/web\n/,
+    ],
     ['both ways', ['app/web', '--to', 'HEAD', '--undo', 'HEAD'], /either --to REVISION or --undo REVISION/],
     ['no object', ['--to', 'HEAD'], /name the object that goes back/],
   ])('refuses %s', async (_, args, message) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { COMMANDS as COMMAND_TABLE } from '../../src/cli/commands.ts';
 import { helpText } from '../../src/cli/help.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
@@ -24,9 +25,24 @@ describe('runCommand', () => {
   ])('shows the help of the command alone for %j', async (argv, command) => {
     const { code, out, err } = await runCli(argv);
     expect([code, err]).toEqual([0, '']);
-    expect(out).toMatch(new RegExp(`^holdfast ${command}: .*\\n\\nUsage\\n  holdfast ${command} ?.*\\n`));
+    expect(out).toMatch(new RegExp(`^holdfast ${command}: [^]*?\\n\\nUsage\\n  holdfast ${command} ?.*\\n`));
     expect(out.includes('GIT_POLL_INTERVAL')).toBe(command === 'serve');
     expect(out.includes('--against')).toBe(command === 'plan');
+  });
+
+  it('wraps help at the width of the terminal', async () => {
+    const { out } = await runCli(['serve', '--help'], { columns: 50 });
+    expect(out).toBe(helpText(COMMAND_TABLE.serve, 50));
+    expect(out).not.toBe(helpText(COMMAND_TABLE.serve));
+  });
+
+  it('refuses the help of an unknown command, and suggests the one that is meant', async () => {
+    expect(await runCli(['help', 'nope'])).toMatchObject({
+      code: 2,
+      out: '',
+      err: `holdfast: "nope" is not a command. ${COMMANDS}\nTry "holdfast --help".\n`,
+    });
+    expect((await runCli(['help', 'plna'])).err).toContain('did you mean plan?');
   });
 
   it.each(['serve', 'validate', 'plan', 'import'])('takes -v for no flag of %s', async (command) => {
@@ -37,7 +53,7 @@ describe('runCommand', () => {
   it('complains once about a misspelt flag of serve and its value', async () => {
     const { err } = await runCli(['serve', '--prot', '9000']);
     expect(err).toBe(
-      'holdfast: invalid settings:\n  --prot is not a flag; did you mean --port?\nTry "holdfast --help".\n',
+      'holdfast: invalid settings:\n  --prot is not a flag; did you mean --port?\nTry "holdfast serve --help".\n',
     );
   });
 
@@ -58,7 +74,8 @@ describe('runCommand', () => {
     [['--git-token=SECRET'], 'flags belong to serve: holdfast serve --git-token …'],
     [['--webhook-secret-file', 'x'], 'flags belong to serve: holdfast serve --webhook-secret-file …'],
   ])('refuses %j', async (argv, message) => {
-    const err = `holdfast: ${message}\nTry "holdfast --help".\n`;
+    const help = message.startsWith('flags belong to serve') ? 'holdfast serve --help' : 'holdfast --help';
+    const err = `holdfast: ${message}\nTry "${help}".\n`;
     expect(await runCli(argv)).toEqual({ code: 2, out: '', err, served: null });
   });
 
@@ -102,7 +119,7 @@ describe('serve', () => {
         '  --port must be a whole number from 0 to 65535, not "x"',
         '  STRICT must be true or false, not "y"',
         '  BASIC_AUTH_USER and BASIC_AUTH_PASSWORD belong together; set both or neither',
-        'Try "holdfast --help".\n',
+        'Try "holdfast serve --help".\n',
       ].join('\n'),
       served: null,
     });
@@ -134,10 +151,13 @@ describe.each(['validate', 'plan'])('%s', (command) => {
       ['--port', '1'],
       /^holdfast: --port is not an option of (validate|plan), which takes .*--format FORMAT\n/,
     ],
-    [['--json'], /^holdfast: --json is not an option of (validate|plan), .*; JSON is --format json\n/],
-    [['-json'], /^holdfast: -json is not an option of (validate|plan), .*; JSON is --format json\n/],
-    [['-format', 'json'], /^holdfast: -format is not an option of .*; did you mean --format\?\n/],
-    [['-format=json'], /^holdfast: -format is not an option of .*; did you mean --format\?\n/],
+    [['--json'], /^holdfast: --json is not an option of (validate|plan); JSON is --format json\n/],
+    [['-json'], /^holdfast: -json is not an option of (validate|plan); JSON is --format json\n/],
+    [
+      ['-format', 'json'],
+      /^holdfast: -format is not an option of (validate|plan); did you mean --format\?\n/,
+    ],
+    [['-format=json'], /^holdfast: -format is not an option of (validate|plan); did you mean --format\?\n/],
     [['-q'], /^holdfast: -q is not an option of (validate|plan), which takes .*--format FORMAT\n/],
     [
       ['no-such-folder'],
@@ -152,18 +172,18 @@ describe.each(['validate', 'plan'])('%s', (command) => {
     const result = await runCli([command, ...args]);
     expect(result).toMatchObject({ code: 2, out: '' });
     expect(result.err).toMatch(err);
-    expect(result.err).toMatch(/\nTry "holdfast --help"\.\n$/);
+    expect(result.err).toMatch(new RegExp(`\\nTry "holdfast ${command} --help"\\.\\n$`));
   });
 
   it('refuses invalid values of the settings that it reads, and ignores other settings', async () => {
     const env = { DEFAULT_NETWORKS: 'a,,b', PORT: 'x', DESIRED_STATE: 'no-such-folder' };
     expect(await runCli([command], { env })).toMatchObject({
       code: 2,
-      err: 'holdfast: invalid settings:\n  DEFAULT_NETWORKS must be names separated by commas, not "a,,b"\nTry "holdfast --help".\n',
+      err: `holdfast: invalid settings:\n  DEFAULT_NETWORKS must be names separated by commas, not "a,,b"\nTry "holdfast ${command} --help".\n`,
     });
     expect(await runCli([command], { env: { ...env, DEFAULT_NETWORKS: 'a' } })).toMatchObject({
       code: 2,
-      err: 'holdfast: no-such-folder is not a folder; name the one that contains apps/ and device-groups/\nTry "holdfast --help".\n',
+      err: `holdfast: no-such-folder is not a folder; name the one that contains apps/ and device-groups/\nTry "holdfast ${command} --help".\n`,
     });
   });
 });
@@ -174,15 +194,16 @@ describe('plan', () => {
       ['--frob'],
       '--frob is not an option of plan, which takes [FOLDER], --against REVISION, --exit-code and --format FORMAT',
     ],
-    [
-      ['--exitcode'],
-      '--exitcode is not an option of plan, which takes [FOLDER], --against REVISION, --exit-code and --format FORMAT; did you mean --exit-code?',
-    ],
+    [['--exitcode'], '--exitcode is not an option of plan; did you mean --exit-code?'],
     [['--against'], '--against needs a value: --against REVISION'],
     [['--against', '--exit-code'], '--against needs a value: --against REVISION'],
     [['--exit-code=yes'], '--exit-code takes no value'],
   ])('refuses %j, and names what is accepted', async (args, message) => {
     const result = await runCli(['plan', ...args]);
-    expect(result).toMatchObject({ code: 2, out: '', err: `holdfast: ${message}\nTry "holdfast --help".\n` });
+    expect(result).toMatchObject({
+      code: 2,
+      out: '',
+      err: `holdfast: ${message}\nTry "holdfast plan --help".\n`,
+    });
   });
 });

@@ -105,5 +105,5 @@ it('validate without git checks all files, and warns that it cannot recognize ig
     env: { PATH: '/nonexistent' },
   });
   expect([code, out]).toEqual([0, expect.stringContaining('0 problems')]);
-  expect(err).toMatch(/^holdfast: warning: files that git ignores are checked, too: git cannot be run: /);
+  expect(err).toMatch(/^holdfast: warning: files that git ignores are checked as well: git cannot be run: /);
 });

@@ -101,7 +101,7 @@ const CASES: Record<Exclude<ProblemCode, CommandCode>, Case> = {
     advice: /^container_image is required$/,
   },
   'field-unknown': {
-    now: { 'apps/a.yaml': `${A}hostname: x\n` },
+    now: { 'apps/a.yaml': `${A}unknown: x\n` },
     place: 'apps/a.yaml:2:1',
     advice: /known fields are container_image/,
   },

@@ -26,7 +26,9 @@ describe('variableWarnings', () => {
     const [warning] = variableWarnings(Buffer.from('env_vars: {TOKEN: "${secret}"}\n'));
     expect(warning).toMatchObject({
       code: 'variable-literal',
-      message: expect.stringMatching(/^env_vars\.TOKEN contains "\$\{\.\.\.\}", which is not replaced: /),
+      message: expect.stringMatching(
+        /^env_vars\.TOKEN contains "\$\{\.\.\.\}", which containers get as it is: /,
+      ),
     });
     expect(JSON.stringify(warning)).not.toContain('secret');
   });

@@ -23,6 +23,7 @@ async function run(args: readonly string[], env: Record<string, string> = ENV) {
       result.err += text;
     },
     now: () => 1_000_100_000,
+    columns: null,
     version: '1.2.3',
     run: async (config, mode) => {
       result.ran = { config, mode };
@@ -72,8 +73,9 @@ describe('holdfast worker', () => {
       const { code, out } = await run(args, {});
       expect(code).toBe(0);
       for (const name of Object.keys(WORKER_SETTINGS))
-        expect(out).toMatch(new RegExp(`^ {2}${name} +--`, 'm'));
-      expect(out).toMatch(/^ {2}MANAGER +--manager +required +address/m);
+        expect(out).toMatch(new RegExp(`^ {2}${name}, --`, 'm'));
+      expect(out).toMatch(/^ {2}MANAGER, --manager \(required\)\n {6}address/m);
+      expect(out.split('\n').filter((line) => line.length > 80)).toEqual([]);
       for (const command of ['status', 'retry APP', 'forget-ids', '--once', '--dry-run'])
         expect(out).toContain(`holdfast worker ${command}`);
       expect(out.split('\n').filter((line) => line !== line.trimEnd())).toEqual([]);
@@ -81,7 +83,12 @@ describe('holdfast worker', () => {
   );
 
   it.each<[string, string[], Record<string, string>, string]>([
-    ['without settings', [], {}, 'invalid settings:\n  MANAGER is not set'],
+    [
+      'without settings',
+      [],
+      {},
+      'invalid settings:\n  set MANAGER (or --manager): address of the manager, such as https://',
+    ],
     [
       'with a misspelt flag',
       ['--device-gruop', 'x'],

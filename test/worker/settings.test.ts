@@ -66,7 +66,7 @@ const TABLE: Record<keyof WorkerConfig, { accepts: [string, unknown][]; refuses?
     refuses: [
       [
         '../x',
-        'a name starts with a letter or digit and has at most 128 letters, digits, dots, underscores and hyphens',
+        'must be a name of at most 128 letters, digits, ".", "_" and "-" that begins with a letter or digit',
       ],
     ],
   },
@@ -80,7 +80,7 @@ const TABLE: Record<keyof WorkerConfig, { accepts: [string, unknown][]; refuses?
     refuses: [
       [
         'shop 17',
-        'a name starts with a letter or digit and has at most 128 letters, digits, dots, underscores and hyphens',
+        'must be a name of at most 128 letters, digits, ".", "_" and "-" that begins with a letter or digit',
       ],
     ],
   },
@@ -167,7 +167,7 @@ const TABLE: Record<keyof WorkerConfig, { accepts: [string, unknown][]; refuses?
     refuses: [
       [
         'a b',
-        'a name starts with a letter or digit and has at most 128 letters, digits, dots, underscores and hyphens',
+        'must be a name of at most 128 letters, digits, ".", "_" and "-" that begins with a letter or digit',
       ],
     ],
   },
@@ -237,8 +237,8 @@ describe('the settings of the worker', () => {
     const env = { ROLLBACK: 'maybe', DEVICE_AUTH_USER: 'a', REGISTRY_AUTH_PASSWORD: 's3cret' };
     expect(problemsOf(env, ['--disk-hihg', '90'])).toEqual([
       '--disk-hihg is not a flag; did you mean --disk-high?',
-      `MANAGER is not set: ${WORKER_SETTINGS.MANAGER.meaning}`,
-      `DEVICE_GROUP is not set: ${WORKER_SETTINGS.DEVICE_GROUP.meaning}`,
+      `set MANAGER (or --manager): ${WORKER_SETTINGS.MANAGER.meaning}`,
+      `set DEVICE_GROUP (or --device-group): ${WORKER_SETTINGS.DEVICE_GROUP.meaning}`,
       'ROLLBACK must be true or false, not "maybe"',
       'DEVICE_AUTH_USER and DEVICE_AUTH_PASSWORD belong together; set both or neither',
       'REGISTRY_AUTH_USER and REGISTRY_AUTH_PASSWORD belong together; set both or neither',

@@ -52,7 +52,7 @@ export function documented(docs: RouteDocs): { schema: object; config: FastifyCo
   const [status, success] = reply;
   const security = isPublic ? { security: [] } : {};
   const response = { ...errors, [status]: success };
-  const description = isForDevices ? { description: 'The device account may use it, too.' } : {};
+  const description = isForDevices ? { description: 'The device account may use it as well.' } : {};
   const params = object && { params: z.object({ [nameParameter(object.kind)]: Name }) };
   const parts = { ...params, ...bodies };
   const schema = { operationId, summary, ...description, tags: [tag], ...security, ...parts, response };

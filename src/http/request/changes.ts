@@ -81,7 +81,7 @@ async function readChange(value: unknown, seen: Set<string>, api: Api): Promise<
   if (!parsed.success) throw badFields(parsed.error.issues, Object.keys(Change.shape));
   const change = parsed.data;
   const key = keyOf(change.kind, change.name);
-  if (seen.has(key)) throw badFields([], [], [['name', `an earlier change is of ${key}, too; join them`]]);
+  if (seen.has(key)) throw badFields([], [], [['name', `an earlier change is also of ${key}; join them`]]);
   seen.add(key);
   try {
     return writeOf(change);

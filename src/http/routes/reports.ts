@@ -46,7 +46,7 @@ const Query = z
     )
       // The schema has no default, because generated clients would send it, even without a time.
       .optional()
-      .describe('How to compare with report_creation_time, which must be given, too. Without it: eq.'),
+      .describe('How to compare with report_creation_time, which must then be given. Without it: eq.'),
     updated: parameter(
       Text.regex(/^(true|false)$/i, 'must be true or false').transform((text) => /^true$/i.test(text)),
       z.boolean(),

@@ -78,7 +78,7 @@ const Blocked = Conflict.extend({
     .describe('The newest revision before it whose file is valid; null if there is none.'),
 }).meta({ id: 'RollbackBlocked' });
 const RollbackPreviewRecord = Preview.extend({
-  also_lost: z.array(LastChange).describe('Later changes that a restore takes back, too.'),
+  also_lost: z.array(LastChange).describe('Later changes that a restore also takes back.'),
   needs: z.array(Need).describe('What stands in the way; the rollback itself is then 409.'),
 }).meta({ id: 'RollbackPreview' });
 const Absent = z

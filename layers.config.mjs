@@ -195,7 +195,7 @@ export const layers = {
     promise: 'runs the worker: looks, plans, acts, reports',
   },
   'worker/command': {
-    may: ['errors', 'process', 'settings', 'suggest', 'config', 'worker'],
+    may: ['text', 'errors', 'process', 'settings', 'suggest', 'config', 'worker'],
     promise: 'the commands of holdfast worker',
   },
   'worker/main': {

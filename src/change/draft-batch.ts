@@ -51,7 +51,7 @@ async function draftAll(
   dependencies: WriterDependencies,
 ): Promise<DraftOutcome[]> {
   const outcomes: DraftOutcome[] = [];
-  const desired = dependencies.reconciler.passes.desired.copy();
+  const desired = dependencies.reconciler.passes.desired.over();
   for (let start = 0; start < requests.length; start += PORTION) {
     const portion = requests.slice(start, start + PORTION);
     const gathered = await Promise.all(

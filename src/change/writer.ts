@@ -24,7 +24,7 @@ import {
 /** How many writes can share one publish; and of how many objects, unless one of them alone has more. */
 const MAX_BATCH = 64;
 
-/** How many previews are made at once; each has a copy of the desired state. */
+/** How many previews are made at once. */
 const MAX_PREVIEWS = 2;
 /** How many more can wait. */
 const MAX_WAITING = 64;

@@ -3,6 +3,7 @@ import type { DeviceGroup } from '../protocol/device-group.ts';
 import { type Kind, keyOf } from '../protocol/name.ts';
 import { type Content, membersOf } from './content.ts';
 import { GroupsByApp } from './groups-by-app.ts';
+import { MapOver, type Table } from './map-over.ts';
 import { NO_POSITIONS, type ParsedFile } from './parse.ts';
 import {
   compareProblems,
@@ -54,9 +55,9 @@ const MOST_TWINS = 3;
  */
 export class DesiredState {
   /** By path. */
-  #files = new Map<string, StateFile>();
+  #files: Table<string, StateFile> = new Map();
   /** By key: the sorted paths of the files that claim the name. */
-  #paths = new Map<string, string[]>();
+  #paths: Table<string, string[]> = new Map();
   #groupsByApp = new GroupsByApp();
   /** Keys that lost one of several files. Its apps are no longer listed, although the remaining files can list them. */
   readonly #unlisted = new Set<string>();
@@ -72,10 +73,27 @@ export class DesiredState {
   /** Returns a copy, to try changes in. Some milliseconds of work for ten thousand files. */
   copy(): DesiredState {
     this.#relistMembers();
+    return this.#with(new Map(this.#files), new Map(this.#paths), this.#groupsByApp.copy());
+  }
+
+  /**
+   * Returns a state over this one, to try changes in: they are not seen here. What changes here is seen there, and can
+   * spoil it: then nothing that was read there holds. Takes no longer for more files, except for those with problems.
+   */
+  over(): DesiredState {
+    this.#relistMembers();
+    return this.#with(new MapOver(this.#files), new MapOver(this.#paths), this.#groupsByApp.over());
+  }
+
+  #with(
+    files: Table<string, StateFile>,
+    paths: Table<string, string[]>,
+    groupsByApp: GroupsByApp,
+  ): DesiredState {
     const copy = new DesiredState();
-    copy.#files = new Map(this.#files);
-    copy.#paths = new Map(this.#paths);
-    copy.#groupsByApp = this.#groupsByApp.copy();
+    copy.#files = files;
+    copy.#paths = paths;
+    copy.#groupsByApp = groupsByApp;
     copy.#faulty = new Set(this.#faulty);
     copy.#problems = this.#problems;
     copy.#changed = new Set(this.#changed);

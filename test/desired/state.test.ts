@@ -245,25 +245,28 @@ describe('DesiredState after random changes', () => {
     );
   });
 
-  it('is not changed by changes of a copy, which can be taken back there', () => {
-    fc.assert(
-      fc.property(histories, anyCommit, anyCommit, (commits, first, second) => {
-        const files: Record<string, string | null> = Object.assign({}, ...commits);
-        const state = stateOf(files);
-        const expected = contentsOf(state);
-        const copy = state.copy();
-        copy.apply(changesOf(first));
-        const applied = stateOf({ ...files, ...first });
-        expect(contentsOf(copy)).toEqual(contentsOf(applied));
-        const before = Object.keys(second).map((path) => ({ path, file: copy.file(path) ?? null }));
-        copy.apply(changesOf(second));
-        copy.apply(before);
-        expect(contentsOf(copy)).toEqual(contentsOf(applied));
-        expect(contentsOf(state)).toEqual(expected);
-      }),
-      { numRuns: 500 },
-    );
-  });
+  it.each(['copy', 'over'] as const)(
+    'is not changed by changes in a state from %s, which can be taken back there',
+    (make) => {
+      fc.assert(
+        fc.property(histories, anyCommit, anyCommit, (commits, first, second) => {
+          const files: Record<string, string | null> = Object.assign({}, ...commits);
+          const state = stateOf(files);
+          const expected = contentsOf(state);
+          const copy = state[make]();
+          copy.apply(changesOf(first));
+          const applied = stateOf({ ...files, ...first });
+          expect(contentsOf(copy)).toEqual(contentsOf(applied));
+          const before = Object.keys(second).map((path) => ({ path, file: copy.file(path) ?? null }));
+          copy.apply(changesOf(second));
+          copy.apply(before);
+          expect(contentsOf(copy)).toEqual(contentsOf(applied));
+          expect(contentsOf(state)).toEqual(expected);
+        }),
+        { numRuns: 500 },
+      );
+    },
+  );
 });
 
 function objectAt(state: DesiredState, key: string): unknown {

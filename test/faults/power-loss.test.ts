@@ -85,9 +85,9 @@ describe('so that a loss of power takes nothing back, a manager', () => {
           'the objects are synced',
           new RegExp(`^fsync\\(\\d+<${git}\\/objects\\/tmp_objdir-incoming-.*\\/tmp_obj_`),
         ],
-        ['the ref is synced', new RegExp(`^fsync\\(\\d+<${ref}\\.lock>`)],
         ['the folders of the objects are synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects>`)],
         ['the names of the objects are synced', new RegExp(`^fsync\\(\\d+<${git}\\/objects\\/[0-9a-f]{2}>`)],
+        ['the ref is synced', new RegExp(`^fsync\\(\\d+<${ref}\\.lock>`)],
         ['the branch moves', new RegExp(`^rename.*${branch.split('/').at(-1)}\\.lock`)],
         ['the move is synced', new RegExp(`^fsync\\(\\d+<${folder}>`)],
         ...(branch.includes('/')
@@ -103,6 +103,22 @@ describe('so that a loss of power takes nothing back, a manager', () => {
       ]);
     },
   );
+
+  it.skipIf(!canTrace())('syncs no folder of objects in which a write puts none', async () => {
+    const repository = await testRepository();
+    const others = Array.from({ length: 500 }, (_, index) => [`others/${index}`, `${index}`]);
+    await repository.commit({ ...inDesiredState(SMALL_FLEET), ...Object.fromEntries(others) });
+    const { manager, killAndRead } = await traced(repository);
+    for (const image of ['first:1', 'second:1'])
+      await manager.request('PUT', '/api/v2/apps/web/update', { container_image: image });
+    const calls = await killAndRead();
+    const answered = calls.findIndex((call) => ANSWER.test(call));
+    const folder = new RegExp(`^fsync\\(\\d+<(${repository.folder}/\\.git/objects/[0-9a-f]{2})>`);
+    const synced = calls.slice(answered).flatMap((call) => folder.exec(call)?.[1] ?? []);
+    // The blob, the commit and a tree for each of three folders; and the record of ids.
+    expect(synced.length).toBeGreaterThan(3);
+    expect(synced.length).toBeLessThan(40);
+  });
 
   it.skipIf(!canTrace())(
     'syncs what a user has just committed before it moves the branch to a commit on top',

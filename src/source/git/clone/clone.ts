@@ -68,7 +68,7 @@ export async function openClone(options: CloneOptions): Promise<CloneSource> {
   const cleanUp = createCleanUp(repository);
   const onPushed = async (ref: string): Promise<void> => {
     cleanUp.afterWrite();
-    await Promise.all([onDisk.sync(), syncRef(repository, ref)]);
+    await syncRef(repository, ref);
   };
   const clone = { repository, objects };
   const publisher = createClonePublisher({ clone, reader, staging, pusher, onDisk, onPushed, faults });

@@ -80,14 +80,14 @@ function pushingTo(parts: ClonePublisherParts): Publisher['publish'] {
     writer: staging.writer,
     reader,
     inTurn: (push) => push(),
-    push: async ({ base, drafts, tip }) => {
+    push: async ({ base, drafts, tip, objects }) => {
       const branch = refName(base.branch ?? '');
       const looked = await lookBeforePush(clone, branch, base.revision, drafts);
       // Somebody can have switched away before the look: their branch is the one that is followed now.
       if (!looked.isCheckedOut && (await reader.head()).branch !== branch) throw movedOn();
       // The commits must not survive a loss of power without the ones below them.
       await onDisk.syncBelow(base.revision);
-      return pusher.push({ ref: branch, from: base.revision, to: tip, ...looked });
+      return pusher.push({ ref: branch, from: base.revision, to: tip, objects, ...looked });
     },
     onPushed: async ({ base, drafts, tip }) => {
       const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => posix.join(prefix, path)));

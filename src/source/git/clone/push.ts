@@ -45,20 +45,31 @@ exit 1
 `;
 
 /**
- * Syncs the names of the new objects before a ref names one of them: git syncs what is in a file, but never a folder, and
- * a file system may keep a moved branch and lose the objects.
+ * Syncs the new objects before the ref names one of them, with the folders that have their names: git syncs what it writes
+ * to a file, but never a folder, and a file system may keep a moved branch and lose the objects. It writes no object that is
+ * there already, and whoever did may not have synced it. Without names there are too many: git keeps those as a pack.
  */
 const SYNC_HOOK = `#!/bin/sh
-test "$1" = prepared || exit 0
 cd "$HOLDFAST_OBJECTS" || exit
+test -n "$HOLDFAST_NEW" || HOLDFAST_NEW=$(echo [0-9a-f][0-9a-f])
 set -- .
-for folder in pack [0-9a-f][0-9a-f]; do test -d "$folder" && set -- "$@" "$folder"; done
+for name in pack $HOLDFAST_NEW; do test -e "$name" && set -- "$@" "$name"; done
 exec sync "$@"
 `;
 
+/** Objects whose names fit into a variable of the environment. */
+const MOST_NAMES = 1000;
+
+/** The names of objects in their repository, and of the folders that have them. */
+function looseNames(objects: ReadonlySet<string>): string {
+  if (objects.size > MOST_NAMES) return '';
+  const names = Array.from(objects, (id) => `${id.slice(0, 2)}/${id.slice(2)}`);
+  return [...new Set(names.map((name) => name.slice(0, 2))), ...names].join(' ');
+}
+
 const HOOKS: Readonly<Record<string, string>> = {
   'push-to-checkout': HOOK,
-  'reference-transaction': SYNC_HOOK,
+  update: SYNC_HOOK,
 };
 
 /** Settings of the git that receives a push, beside those of every git. No setting of the clone itself changes. */
@@ -87,6 +98,8 @@ interface Push {
   ref: string;
   from: string | null;
   to: string;
+  /** The ids of all objects that are new. */
+  objects: ReadonlySet<string>;
   /** Whether index and work tree move with the ref. */
   isCheckedOut: boolean;
   /** Is called before each attempt; resolves to whether the push still has to wait, and can reject. */
@@ -204,7 +217,7 @@ function pushEnvironment(
   clone: Repository,
   staging: Repository,
   hooks: string,
-  { ref, from, to, isCheckedOut }: Push,
+  { ref, from, to, objects, isCheckedOut }: Push,
 ): Record<string, string> {
   const { context, gitFolder, commonFolder } = clone;
   const receiving = withConfig(context.env, [
@@ -225,6 +238,7 @@ function pushEnvironment(
     HOLDFAST_CHECKED_OUT: String(isCheckedOut),
     HOLDFAST_GIT_DIR: gitFolder,
     HOLDFAST_OBJECTS: join(commonFolder, 'objects'),
+    HOLDFAST_NEW: looseNames(objects),
     HOLDFAST_WORK_TREE: context.folder,
     HOLDFAST_REF_LOCK: `${commonFolder}/${ref}.lock`,
     HOLDFAST_FROM: from ?? emptyTreeIdLike(to),

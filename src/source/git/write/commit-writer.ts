@@ -20,13 +20,21 @@ const IDLE_LIMIT = 30_000;
 /** Writes after which it is ended, too: until then, the packs that it has made must not be joined. */
 const MOST_WRITES = 32;
 
+/** What was made for some drafts. */
+export interface Written {
+  /** The id of each draft's commit. */
+  commits: string[];
+  /** The ids of these commits, of the files that they edit and of the folders above: all objects that are new are here. */
+  objects: Set<string>;
+}
+
 /** Makes commits without a checkout and without an index. */
 export interface CommitWriter {
   /**
    * Makes one commit for each draft, each on top of the one before, the first on `base` (null: without a parent).
-   * Resolves to their ids when all are durable in the object store; moves no branch.
+   * Resolves when all are durable in the object store; moves no branch.
    */
-  write(base: string | null, drafts: readonly CommitDraft[]): Promise<string[]>;
+  write(base: string | null, drafts: readonly CommitDraft[]): Promise<Written>;
   close(): Promise<void>;
 }
 
@@ -59,16 +67,13 @@ export function openCommitWriter(place: Place, onFailed: () => Promise<void>): C
   /** The write of a caller that gave up goes on, and the next write must wait for it. */
   const queue = new Queue();
 
-  const attempt = async (base: string | null, drafts: readonly CommitDraft[]): Promise<string[]> => {
+  const attempt = async (base: string | null, drafts: readonly CommitDraft[]): Promise<Written> => {
     writes += 1;
     if (writes % MOST_WRITES === 0) await close();
     try {
-      for (const [index, draft] of drafts.entries()) {
-        await writeCommit(git, draft, index === 0 ? base : `:${index}`, `:${index + 1}`, prefix);
-      }
-      const commits = await finish(git, drafts.length);
+      const written = await writeAll(git, base, drafts, prefix);
       await syncFolder(`${commonFolder}/objects/pack`);
-      return commits;
+      return written;
     } catch (error) {
       // A half-sent commit must not become part of the next one.
       await close();
@@ -77,7 +82,7 @@ export function openCommitWriter(place: Place, onFailed: () => Promise<void>): C
     }
   };
 
-  const write = async (base: string | null, drafts: readonly CommitDraft[]): Promise<string[]> => {
+  const write = async (base: string | null, drafts: readonly CommitDraft[]): Promise<Written> => {
     clearTimeout(idle);
     try {
       return await attempt(base, drafts);
@@ -99,13 +104,30 @@ export function openCommitWriter(place: Place, onFailed: () => Promise<void>): C
   };
 }
 
+async function writeAll(
+  git: Conversation,
+  base: string | null,
+  drafts: readonly CommitDraft[],
+  prefix: string,
+): Promise<Written> {
+  const objects = new Set<string>();
+  for (const [index, draft] of drafts.entries()) {
+    const parent = index === 0 ? base : `:${index}`;
+    for (const id of await writeCommit(git, draft, parent, `:${index + 1}`, prefix)) objects.add(id);
+  }
+  const commits = await finish(git, drafts.length);
+  for (const id of commits) objects.add(id);
+  return { commits, objects };
+}
+
+/** Resolves to the ids of the files that are edited, and of all folders above. */
 async function writeCommit(
   git: Conversation,
   draft: CommitDraft,
   parent: string | null,
   mark: string,
   prefix: string,
-): Promise<void> {
+): Promise<string[]> {
   const seconds = Math.floor(draft.at / 1000);
   const header = [
     ...(parent === null ? [`reset ${PUBLISHING_REF}\n`] : []),
@@ -127,7 +149,9 @@ async function writeCommit(
     await git.ask(`${changeLine(edit, paths[index] ?? '', modes)}\n`, noAnswer);
     await pace.step();
   }
-  await git.ask('\n', noAnswer);
+  const touched = ['', ...new Set(listed)];
+  const names = touched.map((path) => `ls ${quote(path)}\n`).join('');
+  return git.ask(`${names}\n`, (reader) => readIds(reader, touched.length));
 }
 
 const noAnswer = (): Promise<void> => Promise.resolve();
@@ -167,6 +191,16 @@ async function readModes(reader: AnswerReader, paths: readonly string[]): Promis
   const modes = new Map<string, string>();
   for (const path of paths) modes.set(path, (await reader.until(NEWLINE)).split(' ')[0] ?? '');
   return modes;
+}
+
+/** Reads the answers to `ls`, and returns the ids in them. */
+async function readIds(reader: AnswerReader, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index++) {
+    const [, id] = /^\d+ \w+ ([0-9a-f]+)\t/.exec(await reader.until(NEWLINE)) ?? [];
+    if (id !== undefined) ids.push(id);
+  }
+  return ids;
 }
 
 async function finish(git: Conversation, count: number): Promise<string[]> {

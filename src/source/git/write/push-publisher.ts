@@ -10,7 +10,7 @@ import {
 import { OriginUnavailable } from '../origin/errors.ts';
 import type { PushOutcome } from '../origin/origin.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
-import type { CommitWriter } from './commit-writer.ts';
+import type { CommitWriter, Written } from './commit-writer.ts';
 
 /** Commits to push, of which each has the one before it as its parent. */
 interface Batch {
@@ -18,6 +18,8 @@ interface Batch {
   drafts: readonly CommitDraft[];
   /** The last commit. */
   tip: string;
+  /** The ids of all objects of the commits that are new. */
+  objects: ReadonlySet<string>;
 }
 
 /** What `createPushPublisher` needs. */
@@ -41,9 +43,9 @@ export interface PushPublisherParts {
 /** Creates a publisher that makes commits in a repository of the manager and brings all of them to origin with one push. */
 export function createPushPublisher(parts: PushPublisherParts): Publisher['publish'] {
   return async (base, drafts) => {
-    const commits = await makeCommits(parts.writer, base, drafts);
+    const { commits, objects } = await makeCommits(parts.writer, base, drafts);
     parts.faults.pass('commit-written');
-    const batch = { base, drafts, tip: commits.at(-1) as string };
+    const batch = { base, drafts, tip: commits.at(-1) as string, objects };
     await parts.inTurn(() => pushCommits(parts, batch, commits));
     return commits;
   };
@@ -53,7 +55,7 @@ async function makeCommits(
   writer: CommitWriter,
   base: Head,
   drafts: readonly CommitDraft[],
-): Promise<string[]> {
+): Promise<Written> {
   try {
     return await writer.write(base.revision, drafts);
   } catch (error) {

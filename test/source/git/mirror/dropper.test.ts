@@ -63,7 +63,9 @@ it('a commit writer writes a blob again after a clean-up has dropped it, though 
   await write('a: 2\n');
   await write('a: 4\n');
   await vi.waitFor(async () => expect((await packsOf(repository)).length).toBeLessThan(10), 60_000);
-  const [id = ''] = await write('a: 2\n');
+  const {
+    commits: [id = ''],
+  } = await write('a: 2\n');
   await repository.git('branch', '--force', 'written', id);
   expect(await repository.show(FILE, 'written')).toBe('a: 2\n');
   expect(await repository.git('cat-file', '-t', blob)).toBe('blob');

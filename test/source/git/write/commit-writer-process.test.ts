@@ -44,10 +44,14 @@ describe('the fast-import process', () => {
     ['repack', ['repack', '-a', '-d', '-f', '--quiet']],
   ])('keeps working after git %s removed the packs that it knows', async (_, args) => {
     const { repository, base, writer } = await start();
-    const [first = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'a', 'apps/b.yaml': 'b' })]);
+    const {
+      commits: [first = ''],
+    } = await writer.write(base, [draftOf({ 'apps/a.yaml': 'a', 'apps/b.yaml': 'b' })]);
     await repository.git('reset', '--quiet', '--hard', first);
     await repository.git(...args);
-    const [second = ''] = await writer.write(first, [draftOf({ 'apps/a.yaml': 'c', 'apps/web.yaml': 'b' })]);
+    const {
+      commits: [second = ''],
+    } = await writer.write(first, [draftOf({ 'apps/a.yaml': 'c', 'apps/web.yaml': 'b' })]);
     expect(await filesAt(repository, second)).toHaveLength(3);
     await repository.git('fsck', '--strict', second);
   });
@@ -56,7 +60,9 @@ describe('the fast-import process', () => {
     const { repository, base, writer } = await start();
     await writer.write(base, [draftOf({ 'apps/a.yaml': 'a' })]);
     await repository.git('gc', '--quiet', '--prune=now');
-    const [id = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     expect(await repository.show('ds/apps/a.yaml', id)).toBe('b');
     await writer.close();
     expect(await leftoversOf(repository)).toEqual([]);
@@ -65,7 +71,9 @@ describe('the fast-import process', () => {
   it('is replaced after it was killed: the next write succeeds, and nothing is left behind', async () => {
     const { repository, base, writer } = await startNoted();
     process.kill((await noting.last()) as number, 'SIGKILL');
-    const [id = ''] = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ 'apps/a.yaml': 'b' })]);
     expect(await filesAt(repository, id)).toHaveLength(2);
     await writer.close();
     expect(await leftoversOf(repository)).toEqual([]);
@@ -122,7 +130,9 @@ describe('the fast-import process', () => {
     await writer.write(base, [draftOf({ a: '1' })]);
     expect(await noting.last()).toBe(first);
     vi.advanceTimersByTime(30_000);
-    const [id = ''] = await writer.write(base, [draftOf({ a: '2' })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ a: '2' })]);
     expect(await noting.last()).not.toBe(first);
     expect(await repository.git('rev-parse', `${id}^`)).toBe(base);
     // A process that ended in the middle of that write would have left half of the commit.

@@ -13,7 +13,7 @@ describe('a commit', () => {
     const made = await Promise.all(
       texts.map((text) => writer.write(base, [draftOf({ 'apps/web.yaml': text }, { message: text })])),
     );
-    const shown = made.map(([id = '']) => repository.show('ds/apps/web.yaml', id));
+    const shown = made.map(({ commits: [id = ''] }) => repository.show('ds/apps/web.yaml', id));
     expect(await Promise.all(shown)).toEqual(texts);
     expect(await readdir(join(repository.folder, '.git'))).not.toContainEqual(expect.stringMatching(/crash/));
   });
@@ -24,7 +24,9 @@ describe('a commit', () => {
       { 'apps/web.yaml': 'b\n' },
       { message: 'subject\n\nTrailer: 1\n', at: 1_700_000_000_999 },
     );
-    const [id = ''] = await writer.write(base, [draft]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draft]);
     expect(await repository.git('cat-file', 'commit', id)).toBe(
       [
         `tree ${await repository.git('rev-parse', `${id}^{tree}`)}`,
@@ -53,7 +55,9 @@ describe('a commit', () => {
       'apps/deep/er/c.yaml': 'c',
       'device-groups/g.yaml': '',
     };
-    const [id = ''] = await writer.write(base, [draftOf(edits)]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf(edits)]);
     expect(await filesAt(repository, id)).toEqual([
       '100644 ds/apps/b.yaml',
       '100644 ds/apps/deep/er/c.yaml',
@@ -65,20 +69,26 @@ describe('a commit', () => {
 
   it('that deletes the last file of a folder leaves no empty folder in the tree', async () => {
     const { repository, base, writer } = await start({ 'ds/apps/team/a.yaml': 'a', 'else.txt': 'e' });
-    const [id = ''] = await writer.write(base, [draftOf({ 'apps/team/a.yaml': null })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ 'apps/team/a.yaml': null })]);
     expect(await repository.git('ls-tree', '-r', '-t', '--name-only', id)).toBe('else.txt');
   });
 
   it('that deletes everything has the empty tree', async () => {
     const { repository, base, writer } = await start({ 'ds/a': 'a' });
-    const [id = ''] = await writer.write(base, [draftOf({ a: null })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ a: null })]);
     expect(await repository.git('ls-tree', '-r', id)).toBe('');
   });
 
   it('without a base has no parent, even after one with a base', async () => {
     const { repository, base, writer } = await start();
     await writer.write(base, [draftOf({ x: '1' })]);
-    const [id = ''] = await writer.write(null, [draftOf({ 'apps/a.yaml': 'a' })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(null, [draftOf({ 'apps/a.yaml': 'a' })]);
     expect(await repository.git('rev-list', '--parents', id)).toBe(id);
     expect(await filesAt(repository, id)).toEqual(['100644 ds/apps/a.yaml']);
   });
@@ -94,7 +104,9 @@ describe('a commit', () => {
     await chmod(join(repository.folder, 'ds/apps/run.yaml'), 0o755);
     await symlink('web.yaml', join(repository.folder, 'ds/apps/link.yaml'));
     const base = await repository.commit({});
-    const [id = ''] = await writer.write(base, [
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [
       draftOf({ 'apps/run.yaml': 'y', 'apps/link.yaml': 'z', 'apps/n.yaml': 'n' }),
     ]);
     expect(await filesAt(repository, id)).toEqual([
@@ -115,7 +127,9 @@ describe('a commit', () => {
     ['more than a pipe holds', 'x'.repeat(300_000)],
   ])('stores a file with %s unchanged', async (_, text) => {
     const { repository, base, writer } = await start();
-    const [id = ''] = await writer.write(base, [draftOf({ 'apps/web.yaml': text })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ 'apps/web.yaml': text })]);
     expect((await repository.show('ds/apps/web.yaml', id)) === text).toBe(true);
   });
 
@@ -132,7 +146,9 @@ describe('a commit', () => {
     'trailing ',
   ])('can have a file named %j', async (name) => {
     const { repository, base, writer } = await start({ [`ds/apps/${name}`]: 'old', 'ds/apps/other': 'o' });
-    const [id = '', then = ''] = await writer.write(base, [
+    const {
+      commits: [id = '', then = ''],
+    } = await writer.write(base, [
       draftOf({ [`apps/${name}`]: 'new' }),
       draftOf({ [`apps/${name}`]: null, [`a ${name}/b`]: 'moved' }),
     ]);
@@ -158,7 +174,9 @@ describe('a commit', () => {
     ['with an unpaired surrogate', { name: 'a\ud800b', email: 'x' }, 'a\ufffdb <x>'],
   ])('has a valid author line for an author %s', async (_, author, line) => {
     const { repository, base, writer } = await start();
-    const [id = ''] = await writer.write(base, [draftOf({ a: '' }, { author })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ a: '' }, { author })]);
     expect(await repository.git('cat-file', 'commit', id)).toContain(`\nauthor ${line} 1700000000 +0000\n`);
     await repository.git('fsck', '--strict');
   });
@@ -169,9 +187,23 @@ describe('a commit', () => {
   ])('has its files %s', async (_, prefix, path) => {
     const { repository, base } = await start();
     const writer = writerAt(repository, prefix);
-    const [id = ''] = await writer.write(base, [draftOf({ 'apps/x.yaml': '' })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ 'apps/x.yaml': '' })]);
     expect(await filesAt(repository, id)).toEqual([`100644 ${path}`, '100644 ds/apps/web.yaml'].sort());
   });
+});
+
+it('a commit writer names all new objects of its commits', async () => {
+  const { repository, base, writer } = await start();
+  const { commits, objects } = await writer.write(base, [
+    draftOf({ 'apps/web.yaml': 'b\n', 'apps/a b/c.yaml': 'c\n' }),
+    draftOf({ 'apps/web.yaml': null, 'apps/gone x.yaml': null }),
+  ]);
+  const range = `${base}..${commits[1]}`;
+  const made = (await repository.git('rev-list', '--objects', '--no-object-names', range)).split('\n');
+  expect(made).toHaveLength(11);
+  expect(made.filter((id) => !objects.has(id))).toEqual([]);
 });
 
 describe('a batch of drafts', () => {
@@ -180,7 +212,7 @@ describe('a batch of drafts', () => {
     const drafts = Array.from({ length: 64 }, (_, index) =>
       draftOf({ 'apps/web.yaml': `${index}\n`, [`apps/${index}.yaml`]: '' }, { message: `m${index}\n` }),
     );
-    const ids = await writer.write(base, drafts);
+    const { commits: ids } = await writer.write(base, drafts);
     expect((await repository.git('rev-list', '--reverse', `${base}..${ids[63]}`)).split('\n')).toEqual(ids);
     expect(
       (await repository.git('log', '--reverse', '--format=%s', `${base}..${ids[63]}`)).split('\n'),
@@ -191,9 +223,13 @@ describe('a batch of drafts', () => {
 
   it('starts from the given base, not from the last commit that was written', async () => {
     const { repository, base, writer } = await start();
-    const [unpublished = ''] = await writer.write(base, [draftOf({ 'apps/lost.yaml': 'x' })]);
+    const {
+      commits: [unpublished = ''],
+    } = await writer.write(base, [draftOf({ 'apps/lost.yaml': 'x' })]);
     const pushed = await repository.commit({ 'ds/apps/pushed.yaml': 'p' });
-    const [id = ''] = await writer.write(pushed, [draftOf({ 'apps/next.yaml': 'n' })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(pushed, [draftOf({ 'apps/next.yaml': 'n' })]);
     expect(await repository.git('rev-parse', `${id}^`)).toBe(pushed);
     expect(await filesAt(repository, id)).toEqual(
       ['next', 'pushed', 'web'].map((name) => `100644 ds/apps/${name}.yaml`),
@@ -229,7 +265,9 @@ describe('a path that collides with an existing one', () => {
     const { repository, base, writer } = await start({ 'ds/apps/x.yaml/inner': '' });
     const drafts = [draftOf({ 'apps/a.yaml': '' }), draftOf({ 'apps/x.yaml': '' })];
     await expect(writer.write(base, drafts)).rejects.toMatchObject({ kind: 'conflict' });
-    const [id = ''] = await writer.write(base, [draftOf({ 'apps/b.yaml': '' })]);
+    const {
+      commits: [id = ''],
+    } = await writer.write(base, [draftOf({ 'apps/b.yaml': '' })]);
     expect(await repository.git('rev-list', `${base}..${id}`)).toBe(id);
     expect(await filesAt(repository, id)).toEqual(['100644 ds/apps/b.yaml', '100644 ds/apps/x.yaml/inner']);
   });

@@ -91,10 +91,23 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     // Read once: if the clock were set between two reads of it, the next poll could be hours away.
     const at = now();
     passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
-    status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
+    try {
+      status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
+      emit('passed', { outcome, status });
+      if (outcome.ok) await recordSeeding(outcome.report);
+      return outcome;
+    } catch (error) {
+      return failedAfter(error, at);
+    } finally {
+      alarm.set(nextPassDelay({ passError, origin, pollInterval, now: at }));
+    }
+  };
+  /** A bug, after what the pass had to do: it is logged and shown as the failure of the pass, which is tried again. */
+  const failedAfter = (thrown: unknown, at: number): PassOutcome => {
+    const outcome = { ok: false, error: asHoldfastError(thrown), head: passes.head() } as const;
+    passError = describeError(outcome.error, passError, at, random());
+    status = { ...status, state: 'failing', error: passError };
     emit('passed', { outcome, status });
-    if (outcome.ok) await recordSeeding(outcome.report);
-    alarm.set(nextPassDelay({ passError, origin, pollInterval, now: at }));
     return outcome;
   };
   const flight = createSingleFlight(pass);

@@ -48,6 +48,23 @@ describe('a reconciler', () => {
     await expect.poll(() => imageIn(engine)).toBe('web:2');
   });
 
+  it('shows a bug at the end of a pass as its failure, and still polls', async () => {
+    let bugs = 2;
+    const recordSeeding = async (): Promise<void> => {
+      bugs -= 1;
+      if (bugs >= 0) throw new TypeError('a bug');
+    };
+    const engine = await buildEngine({ files: FILES, settings: { pollInterval: 50, recordSeeding } });
+    expect(await engine.reconciler.reconcile()).toMatchObject({ ok: false, error: { kind: 'internal' } });
+    expect(engine.reconciler.status()).toMatchObject({
+      state: 'failing',
+      error: { message: 'a bug', failures: 1 },
+    });
+    await engine.commit({ [WEB]: 'container_image: web:2\n' });
+    await expect.poll(() => imageIn(engine)).toBe('web:2');
+    await expect.poll(() => engine.reconciler.status()).toMatchObject({ state: 'applied', error: null });
+  });
+
   it('runs no pass after it is closed', async () => {
     const engine = await buildEngine({ files: FILES, settings: { pollInterval: 20 } });
     await engine.reconciler.start();

@@ -9,7 +9,9 @@ import { syncFolder } from './sync.ts';
 export async function replaceFile(path: string, text: string): Promise<void> {
   const fresh = `${path}.new`;
   try {
-    const file = await open(fresh, 'w', 0o600);
+    // Never one that another user of the machine may have put there.
+    await rm(fresh, { force: true });
+    const file = await open(fresh, 'wx', 0o600);
     try {
       await file.writeFile(text);
       await file.sync();

@@ -1,4 +1,4 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
 import type { Account } from './authentication.ts';
@@ -22,6 +22,8 @@ export interface AdminOptions {
   email: string | null;
   /** The file that holds the hash of a generated password. */
   file: string;
+  /** Writes a new file, which survives a loss of power and which only its owner may read. */
+  replaceFile(path: string, text: string): Promise<void>;
   /** Shows a generated password to the operator. It is never shown again. */
   announce(user: string, password: string): void;
 }
@@ -42,7 +44,7 @@ export interface Administrator {
  * leaves no trace. Rejects as `invalid` if the file is damaged.
  */
 export async function createAdministrator(options: AdminOptions): Promise<Administrator> {
-  const { user, password, email, file, announce } = options;
+  const { user, password, email, file, replaceFile, announce } = options;
   const doNothing = (): Promise<void> => Promise.resolve();
   if (user !== null && password !== null)
     return {
@@ -53,7 +55,7 @@ export async function createAdministrator(options: AdminOptions): Promise<Admini
   const generated = stored === null ? generatePassword() : '';
   const admin = stored ?? { user: DEFAULT_NAME, password: hashGenerated(generated) };
   const keepPassword = async (): Promise<void> => {
-    await writeAdmin(file, admin);
+    await replaceFile(file, `${JSON.stringify(admin, null, 2)}\n`);
     announce(admin.user, generated);
   };
   const account = { user: identity(admin.user, email), check: hashedPasswordCheck(admin.password) };
@@ -77,11 +79,4 @@ async function readAdmin(file: string): Promise<z.infer<typeof AdminFile> | null
     const message = `${file} is damaged; delete it, and the next start generates a new password`;
     throw new HoldfastError('invalid', message, {}, error);
   }
-}
-
-/** Removes and creates the new file, and never writes into one that another user of the machine may have put there. */
-async function writeAdmin(file: string, admin: z.infer<typeof AdminFile>): Promise<void> {
-  await rm(`${file}.new`, { force: true });
-  await writeFile(`${file}.new`, `${JSON.stringify(admin, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-  await rename(`${file}.new`, file);
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { replaceFile } from '../../disk/replace.ts';
 import { HoldfastError } from '../../errors.ts';
 import { createAdministrator, identity } from '../../http/access/admin.ts';
 import {
@@ -37,6 +38,7 @@ export async function openAuthenticator(
     password: config.BASIC_AUTH_PASSWORD,
     email: config.BASIC_AUTH_EMAIL,
     file: `${data}/admin.json`,
+    replaceFile,
     announce: (user, password) => announce(passwordNotice(user, password)),
   });
   const accounts = [account, ...deviceAccount(config, account)];

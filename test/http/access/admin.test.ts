@@ -1,6 +1,7 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { replaceFile } from '../../../src/disk/replace.ts';
 import { type AdminOptions, createAdministrator } from '../../../src/http/access/admin.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
@@ -29,7 +30,7 @@ describe("the administrator's file", () => {
   const prepare = async () => {
     const shown: string[] = [];
     const file = join(await temporaryFolder(), 'admin.json');
-    const common = { user: null, password: null, email: null, file };
+    const common = { user: null, password: null, email: null, file, replaceFile };
     return {
       shown,
       setup: { ...common, announce: (_: string, password: string) => void shown.push(password) },

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { commands } from './process/commands.ts';
 import { type GitContext, runGit } from './process/run.ts';
 
@@ -38,13 +41,24 @@ export async function openUserGit(
     changedPaths: async () => pathsOf(await runGit(context, commands.userStatus(prefix || '.'))),
     commit: async (list, message) => {
       await runGit(context, commands.userAdd(), paths(list));
-      await runGit(context, commands.userCommit(...list), message);
+      await withFile(message, (file) => runGit(context, commands.userCommit(file), paths(list)));
       return (await runGit(context, commands.userHead())).trim();
     },
     unstage: async (list) => {
       await runGit(context, commands.userReset(), paths(list));
     },
   };
+}
+
+/** Runs work with a temporary file that has this text. */
+async function withFile(text: string, work: (path: string) => Promise<unknown>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+  try {
+    await writeFile(join(folder, 'message'), text);
+    await work(join(folder, 'message'));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** Parses `git status --porcelain -z`, which has two letters and a path in each record. */

@@ -12,8 +12,8 @@ import {
 
 /**
  * A command line for git. Every one is built in this file, from a fixed template that takes only object ids and names
- * of refs, each checked against a pattern, and the path of the desired-state folder. Texts of users and files are passed
- * on standard input, never on the command line.
+ * of refs, each checked against a pattern, the path of the desired-state folder, and that of a file of ours. Texts of users
+ * and files are passed on standard input, or in such a file, never on the command line.
  */
 export interface GitCommand {
   readonly args: readonly string[];
@@ -310,9 +310,18 @@ export const commands = {
     ),
   /** Adds files whose paths are on standard input, also those that git ignores. */
   userAdd: () => command('add', '--force', '--pathspec-from-file=-', '--pathspec-file-nul'),
-  /** Commits the files at these paths as they are on disk, and nothing else, with the message on standard input. */
-  userCommit: (...paths: string[]) =>
-    command('commit', '--quiet', '--only', '--file=-', '--cleanup=verbatim', '--', ...paths),
+  /** Commits the files whose paths are on standard input as they are on disk, and nothing else, with the message of a file. */
+  userCommit: (message: string) =>
+    command(
+      'commit',
+      '--quiet',
+      '--only',
+      '--cleanup=verbatim',
+      '--pathspec-from-file=-',
+      '--pathspec-file-nul',
+      '--file',
+      message,
+    ),
   userHead: () => command('rev-parse', '--verify', 'HEAD'),
   userReset: () => command('reset', '--quiet', '--pathspec-from-file=-', '--pathspec-file-nul'),
 } as const;

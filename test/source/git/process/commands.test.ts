@@ -191,8 +191,9 @@ describe('commands', () => {
           for (const [index, arg] of args.entries()) {
             const mark = template[index] as string;
             if (arg === mark) continue;
-            // Only parameters differ: ids and refs of the right form, and paths behind the end of the options.
-            const end = template.findIndex((fixed) => fixed === '--' || fixed === '--end-of-options');
+            // Only parameters differ: ids and refs of the right form, and paths behind the end of the options or an option that takes one.
+            const ends = ['--', '--end-of-options', '--file'];
+            const end = template.findIndex((fixed) => ends.includes(fixed));
             const isPath = mark === MARKS.path && end >= 0 && end < index;
             expect(isPath || SHAPES.some((shape) => shape.test(arg))).toBe(true);
           }
@@ -203,7 +204,7 @@ describe('commands', () => {
   );
 
   // In the other commands parameters are only parts of longer arguments, such as a refspec. `commit-tree` and `blame`
-  // take no end of options; their parameter there is an id.
+  // take no end of options; their parameter there is an id. That of `commit` is the value of `--file`.
   const WITH_POSITIONAL = TEMPLATES.map(([name, takes]) => {
     const args = build(
       name,
@@ -211,7 +212,7 @@ describe('commands', () => {
     );
     const first = args.findIndex((arg) => Object.values(MARKS).some((mark) => arg.startsWith(mark)));
     return [name, args.slice(0, first), first] as const;
-  }).filter(([name, , first]) => first >= 0 && !['commitTree', 'blame'].includes(name));
+  }).filter(([name, , first]) => first >= 0 && !['commitTree', 'blame', 'userCommit'].includes(name));
 
   it.each(WITH_POSITIONAL)('%s has its parameters behind the end of the options', (_, before) => {
     expect(before).toEqual(expect.arrayContaining([expect.stringMatching(/^(--end-of-options|--)$/)]));

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdir, rename, writeFile } from 'node:fs/promises';
+import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readIfExists } from '../../../disk/read.ts';
@@ -113,6 +113,8 @@ export async function createClonePusher(
   dataFolder: string,
 ): Promise<ClonePusher> {
   const hooks = join(dataFolder, 'hooks');
+  // git would run the hooks of an earlier version, too.
+  await rm(hooks, { recursive: true, force: true });
   await writeHooks(hooks);
   return {
     push: async (push) => {

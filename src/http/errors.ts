@@ -136,14 +136,14 @@ export function reportErrorHandler(now: () => number): typeof sendError {
 type LogFailure = (error: unknown, request: FastifyRequest, status: number) => void;
 
 /**
- * Returns a function that logs an error, but each cause only once a minute, with the number of requests that it has failed
+ * Returns a function that logs an error, but each reason only once a minute, with the number of requests that it has failed
  * since: a full disk or an absent store can fail the requests of thousands of devices.
  */
 function createRateLimitedLog(now: () => number, message: string): LogFailure {
   const occurrences = createOccurrences(now);
   return (error, request, status) => {
-    const cause = messageOf(error instanceof HoldfastError ? (error.cause ?? error) : error);
-    const refused = occurrences.count(cause);
+    // The cause has names that differ each time, such as that of the temporary file that git could not write.
+    const refused = occurrences.count(messageOf(error));
     if (refused === null) return;
     request.log.error({ ...factsOfFailure(error), status, url: loggedUrl(request), refused }, message);
   };

@@ -39,6 +39,27 @@ it.each([
   await expect.poll(() => logged().length, { message: 'after the clock was set back' }).toBe(3);
 });
 
+it('failures of requests with one reason are logged once a minute, whatever git says of each', async () => {
+  const lines: { refused: number }[] = [];
+  let minutes = 0;
+  const log = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const app = Fastify({ logger: { level: 'error', stream: log } });
+  onTestFinished(() => app.close());
+  useErrorReplies(app, () => minutes * 60_000);
+  app.decorateRequest('user', { getter: () => ({ name: 'pat' }) } as never);
+  let count = 0;
+  app.get('/', () => {
+    count += 1;
+    const cause = new Error(`fatal: unable to create objects/pack/tmp_pack_x${count}, process ${count}`);
+    throw new HoldfastError('unavailable', 'git could not publish the commit: the disk is full', {}, cause);
+  });
+  for (let index = 0; index < 5; index++) expect((await app.inject('/')).statusCode).toBe(503);
+  expect(lines).toMatchObject([{ refused: 1, cause: expect.stringContaining('tmp_pack_x1') }]);
+  minutes = 2;
+  await app.inject('/');
+  expect(lines).toMatchObject([{ refused: 1 }, { refused: 5 }]);
+});
+
 it.each([
   ['an unexpected one', new Error('/home/pat is full')],
   ['one of kind internal', new HoldfastError('internal', '/home/pat is full', { path: '/home/pat' })],

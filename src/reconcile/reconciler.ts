@@ -74,13 +74,11 @@ export interface Reconciler {
 }
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
-  const { source, now, random, pollInterval, emit, recordSeeding } = dependencies;
+  const { source, emit } = dependencies;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
   const alarm = createAlarm(() => void originPasses.request());
-  const ageProblems = createAging();
-  let status: Status = { ...STARTING, origin: origin.status() };
-  let passError: PassError | null = null;
+  const { status, end } = createEnding(dependencies, { passes, origin, setAlarm: alarm.set });
   let isClosed = false;
   let stopWatching = async (): Promise<void> => undefined;
 
@@ -88,34 +86,14 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     if (isClosed) return CLOSING;
     const outcome = await attempt(passes);
     if (outcome.ok) await tellChanged(changedBy(outcome.report), emit);
-    // Read once: if the clock were set between two reads of it, the next poll could be hours away.
-    const at = now();
-    passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
-    try {
-      status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
-      emit('passed', { outcome, status });
-      if (outcome.ok) await recordSeeding(outcome.report);
-      return outcome;
-    } catch (error) {
-      return failedAfter(error, at);
-    } finally {
-      alarm.set(nextPassDelay({ passError, origin, pollInterval, now: at }));
-    }
-  };
-  /** A bug, after what the pass had to do: it is logged and shown as the failure of the pass, which is tried again. */
-  const failedAfter = (thrown: unknown, at: number): PassOutcome => {
-    const outcome = { ok: false, error: asHoldfastError(thrown), head: passes.head() } as const;
-    passError = describeError(outcome.error, passError, at, random());
-    status = { ...status, state: 'failing', error: passError };
-    emit('passed', { outcome, status });
-    return outcome;
+    return end(outcome);
   };
   const flight = createSingleFlight(pass);
   const originPasses = fetchingFirst(origin, flight, () => isClosed);
 
   return {
     passes,
-    status: () => status,
+    status,
     reconcile: () => flight.request(),
     atRest: (take) => flight.between(take),
     passAt: (revision) => passAt(flight, revision),
@@ -133,6 +111,43 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
       await flight.idle();
     },
   };
+}
+
+/** What follows a pass: status, events, the record of a seeding, and the time of the next pass. */
+function createEnding(
+  { now, random, pollInterval, emit, recordSeeding }: ReconcilerDependencies,
+  parts: { passes: PassRunner; origin: OriginWatch; setAlarm(delay: number | null): void },
+): { status(): Status; end(outcome: PassOutcome): Promise<PassOutcome> } {
+  const { passes, origin, setAlarm } = parts;
+  const ageProblems = createAging();
+  let status: Status = { ...STARTING, origin: origin.status() };
+  let passError: PassError | null = null;
+
+  /** A bug after the pass is shown as its failure, and the pass is tried again. */
+  const failed = (bug: unknown, at: number): PassOutcome => {
+    const outcome = { ok: false, error: asHoldfastError(bug), head: passes.head() } as const;
+    passError = describeError(outcome.error, passError, at, random());
+    status = { ...status, state: 'failing', error: passError };
+    emit('passed', { outcome, status });
+    return outcome;
+  };
+
+  const end = async (outcome: PassOutcome): Promise<PassOutcome> => {
+    // Read once: if the clock were set between two reads of it, the next poll could be hours away.
+    const at = now();
+    passError = outcome.ok ? null : describeError(outcome.error, passError, at, random());
+    try {
+      status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
+      emit('passed', { outcome, status });
+      if (outcome.ok) await recordSeeding(outcome.report);
+      return outcome;
+    } catch (error) {
+      return failed(error, at);
+    } finally {
+      setAlarm(nextPassDelay({ passError, origin, pollInterval, now: at }));
+    }
+  };
+  return { status: () => status, end };
 }
 
 function fetchingFirst(

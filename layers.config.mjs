@@ -38,7 +38,7 @@ export const layers = {
     promise: 'what manager, worker and command line say to each other: apps, device groups, /info, reports',
   },
   desired: {
-    may: ['errors', 'protocol'],
+    may: ['errors', 'suggest', 'protocol'],
     pure: ['zod', 'yaml'],
     promise: 'what a folder of YAML means, and how to edit it',
   },

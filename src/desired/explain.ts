@@ -1,6 +1,6 @@
 import type * as z from 'zod';
+import { closestName } from '../suggest.ts';
 import { DESCRIPTORS } from './kinds.ts';
-import { closestName } from './near-name.ts';
 
 /** One problem of a value: its path, and what to do about it. */
 export interface FieldProblem {
@@ -157,8 +157,9 @@ function unknownField(key: string, known: readonly string[]): string {
   const kind = Object.values(DESCRIPTORS).find(({ required }) => known.includes(required));
   if (kind?.assigned.includes(key))
     return `does not belong in a file: ${kind.one} is named by its file name, and the manager assigns ids; remove it`;
-  const near = closestName(key, known);
-  if (near !== undefined) return `is not a known field; did you mean ${near}?`;
+  // With two mistakes allowed, `services` would stand for `devices`.
+  const near = closestName(key, known, 1);
+  if (near !== null) return `is not a known field; did you mean ${near}?`;
   if (LEFT_OUT.has(key) && known.includes('container_image'))
     return 'has no counterpart here; see docs/from-compose.md';
   return known.length === 0

@@ -7,7 +7,6 @@ import { page } from './process/pager.ts';
 import { endByHangup, nextStopSignal } from './process/signals.ts';
 import { type Service, startService } from './service/service.ts';
 import { STOP_LIMITS } from './service/stop-clock.ts';
-import { keepShapeOfTicks } from './service/tick-shape.ts';
 import { type Config, SECRET_SETTINGS } from './settings.ts';
 import { PRODUCT_VERSION } from './version.ts';
 
@@ -16,7 +15,6 @@ import { PRODUCT_VERSION } from './version.ts';
  * once.
  */
 async function serve(config: Config): Promise<ExitCode> {
-  keepShapeOfTicks();
   const logger = await createLogger(config.LOG_LEVEL, process.stdout, SECRET_SETTINGS);
   const signalled = nextStopSignal();
   const stopping = new AbortController();

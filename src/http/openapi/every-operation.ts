@@ -20,7 +20,6 @@ export function withHeaders(document: OpenApiDocument): OpenApiDocument {
 }
 
 const TEXT = { type: 'string' };
-const FAULT = { $ref: '#/components/schemas/Fault' };
 const REQUEST_ID_DOCS = `The id of the request in the log, the response and the commit. 1 to 64 letters, digits, dots, underscores, colons
 and hyphens; any other value is replaced by a generated id.`;
 
@@ -88,26 +87,17 @@ function usesOfTag(path: string): string {
   return path.includes('/files/') ? 'If-Match' : 'If-None-Match and If-Match';
 }
 
-/** The replies that HTTP itself requires, to any request. */
-const PROTOCOL_REPLIES = [
-  [408, 'RequestTimeout', 'The request took too long to arrive.', 'text/plain', TEXT],
-  [417, 'ExpectationFailed', 'Only Expect: 100-continue is supported.', 'application/json', FAULT],
-  [431, 'HeadersTooLarge', 'The headers of the request are too large.', 'application/json', FAULT],
-] as const;
+const TOO_SLOW = {
+  description: 'The request took too long to arrive.',
+  content: { 'text/plain': { schema: TEXT } },
+};
 
-/** Adds the replies to what is no proper HTTP request, each described once, to every operation. */
-export function withProtocolReplies(document: OpenApiDocument): OpenApiDocument {
-  const references = PROTOCOL_REPLIES.map(([status, name]) => [
-    status,
-    { $ref: `#/components/responses/${name}` },
-  ]);
-  const responses = PROTOCOL_REPLIES.map(([, name, description, type, schema]) => [
-    name,
-    { description, content: { [type]: { schema } } },
-  ]);
-  const components = { ...document.components, responses: Object.fromEntries(responses) };
+/** Adds the reply to a request that takes too long, described once, to every operation. */
+export function withTimeouts(document: OpenApiDocument): OpenApiDocument {
+  const components = { ...document.components, responses: { RequestTimeout: TOO_SLOW } };
+  const reference = [['408', { $ref: '#/components/responses/RequestTimeout' }]];
   return mapOperations({ ...document, components }, (operation) => ({
     ...operation,
-    responses: { ...operation.responses, ...Object.fromEntries(references) },
+    responses: { ...operation.responses, ...Object.fromEntries(reference) },
   }));
 }

@@ -7,7 +7,7 @@ import { isNotModified, sendNotModified } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
 import type { OpenApiDocument } from './document.ts';
 import { TAGS } from './documented.ts';
-import { withHeaders, withProtocolReplies } from './every-operation.ts';
+import { withHeaders, withTimeouts } from './every-operation.ts';
 import { withLongNumbers, withUsedSchemas } from './schemas.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
@@ -45,5 +45,5 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
 }
 
 function complete(document: OpenApiDocument): OpenApiDocument {
-  return withLongNumbers(withUsedSchemas(withProtocolReplies(withHeaders(document))));
+  return withLongNumbers(withUsedSchemas(withTimeouts(withHeaders(document))));
 }

@@ -63,7 +63,7 @@ function hex(char: string): string {
   return char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0');
 }
 
-/** What has more steps begins with a line of totals. */
+/** What has more steps or effects begins with a line of totals. */
 const MOST_WITHOUT_TOTALS = 10;
 
 type Color = 'red' | 'green' | 'yellow' | 'bold' | 'dim';
@@ -96,9 +96,11 @@ function problemLine({ file, line, column, severity, code, message }: Shown, pai
 
 const HEADINGS = { create: ['+', 'green'], update: ['~', 'yellow'], delete: ['-', 'red'] } as const;
 
-/** Returns the first lines of a plan or a commit with many steps. */
+/** Returns the first lines of a plan or a commit with many steps or effects. */
 export function totalsLines(steps: readonly Step[], effects: readonly Effect[], paint: Paint): string[] {
-  return steps.length > MOST_WITHOUT_TOTALS ? [paint('bold', `${totalsOf(effects)}.`), ''] : [];
+  return Math.max(steps.length, effects.length) > MOST_WITHOUT_TOTALS
+    ? [paint('bold', `${totalsOf(effects)}.`), '']
+    : [];
 }
 
 /** Returns the lines of a step, with an empty one at the end. */

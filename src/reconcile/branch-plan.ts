@@ -2,7 +2,7 @@ import { createLimiter } from '../async/limiter.ts';
 import { runYielding } from '../async/pace.ts';
 import type { TreeEntry } from '../desired/entry.ts';
 import { classifyPath } from '../desired/file.ts';
-import { loadFile } from '../desired/load.ts';
+import { loadFile, type ParsedBlobs } from '../desired/load.ts';
 import { compareProblems, fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
@@ -131,10 +131,11 @@ async function makeBranchPlan(
   const begun = await filesAt(head, reader);
   const { changes, conflicts } = await merge(head, revision, async ({ files, blob, conflicts }) => {
     const held = new Set(conflicts.map(ownerOf));
+    const known: ParsedBlobs = new Map();
     const isFree = ({ path }: TreeEntry): boolean => !held.has(ownerOf(path));
     const changes = await changesTo(files.filter(isFree), begun.filter(isFree), (entry) => {
       if (performance.now() > end) throw tookTooLong(maxTime);
-      return loadFile(entry, blob, defaults);
+      return loadFile(entry, blob, defaults, known);
     });
     return { changes, conflicts };
   });

@@ -149,6 +149,19 @@ describe('plan', () => {
     expect(out).toMatch(/^12 apps restart on 2 groups\.\n\n~ app a0 /);
   });
 
+  it('begins with a line of totals if one change concerns many apps', async () => {
+    const repository = await testRepository();
+    const apps = Array.from({ length: 12 }, (_, index) => `a${index}`);
+    const files = apps.map((app) => [`apps/${app}.yaml`, `container_image: ${app}:1\n`]);
+    const group = 'device-groups/edge.yaml';
+    await repository.commit(
+      inDesiredState({ ...Object.fromEntries(files), [group]: `apps: [${apps.join(', ')}]\n` }),
+    );
+    await repository.commit(inDesiredState({ [group]: null }));
+    const { out } = await planned(repository);
+    expect(out).toMatch(/^12 apps stop on 1 group\.\n\n- device group edge\n/);
+  });
+
   it('warns that managers refuse a folder without objects', async () => {
     const repository = await testRepository();
     await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: web:1\n' }));

@@ -169,7 +169,7 @@ export interface Source {
   /**
    * Merges `revision` into `base`, both full commit ids, as git would, and resolves to what `use` makes of the result. Writes
    * nothing that stays, and neither settings nor attributes of the repository count. One merge runs at a time. Rejects as
-   * `unavailable` if git cannot do it within its limits of time and output, also if the commits have no ancestor in common.
+   * `unavailable` if git cannot do it within its limits of time, memory and output, also if the commits have no ancestor in common.
    */
   merge<T>(base: string, revision: string, use: (merged: Merged) => Promise<T>): Promise<T>;
   /** Ends every process and closes reader and publisher. */

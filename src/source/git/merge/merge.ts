@@ -3,6 +3,7 @@ import { join, posix } from 'node:path';
 import { Queue } from '../../../async/queue.ts';
 import type { Merged, Source } from '../../source.ts';
 import { commands } from '../process/commands.ts';
+import { withConfig } from '../process/environment.ts';
 import { asUnavailable } from '../process/guarded.ts';
 import { runGit, runGitEitherWay } from '../process/run.ts';
 import { findFolder } from '../read/folder-tree.ts';
@@ -12,11 +13,31 @@ import { makeBorrowing, ownRepository } from '../repository/borrowing.ts';
 import { isShallow, type Machine, type Repository } from '../repository/repository.ts';
 
 /**
+ * KiB. A branch of a few kilobytes can name one folder so often that git would need all memory of the machine; it merges
+ * 100,000 files in less than a tenth of this.
+ */
+const MEMORY_LIMIT = 2 ** 20;
+/** How much of the packs git maps, which counts as memory. */
+const SETTINGS = [
+  ['core.packedGitWindowSize', '32m'],
+  ['core.packedGitLimit', '256m'],
+] as const;
+
+/**
  * Creates the merges of a repository. Each is made in a repository of its own in the data folder, which borrows the objects
  * and is removed afterwards: so nothing of it stays, and no driver or filter that the repository names can run.
  */
-export function createMerge(lender: Repository, dataFolder: string, machine: Machine): Source['merge'] {
-  const own = ownRepository(join(dataFolder, 'merge.git'), lender.prefix, machine);
+export function createMerge(
+  lender: Repository,
+  dataFolder: string,
+  machine: Machine,
+  memoryLimit = MEMORY_LIMIT,
+): Source['merge'] {
+  const plain = ownRepository(join(dataFolder, 'merge.git'), lender.prefix, machine);
+  const own = {
+    ...plain,
+    context: { ...plain.context, env: withConfig(plain.context.env, SETTINGS), memoryLimit },
+  };
   const queue = new Queue();
   return (base, revision, use) =>
     queue.run(async () => {

@@ -48,6 +48,7 @@ const REPOSITORY_TROUBLES: readonly (readonly [RegExp, string])[] = [
     /unexpected line in \S*packed-refs|bad shallow line/,
     'packed-refs or shallow in its .git folder is damaged; see git fsck',
   ],
+  [/^fatal: Out of memory|: Cannot allocate memory/m, 'it needs more memory than it may take'],
   [
     /from promisor remote/,
     'this is a partial clone, and its missing objects could not be fetched; make sure that its remote is reachable (https or ssh, no path), or make a full clone',

@@ -10,6 +10,8 @@ export interface GitContext {
   env: Readonly<Record<string, string>>;
   /** Milliseconds after which a call is terminated. */
   timeLimit: number;
+  /** The most memory that git gets, in KiB; without it, as much as there is. */
+  memoryLimit?: number;
 }
 
 /**
@@ -126,12 +128,20 @@ interface GitProcess {
  */
 export function startGit(context: GitContext, { args }: GitCommand, detached = false): GitProcess {
   const options = { cwd: context.folder, env: { ...context.env }, stdio: 'pipe', detached } as const;
-  const child = spawn('git', [...args], options);
+  const child =
+    context.memoryLimit === undefined
+      ? spawn('git', [...args], options)
+      : spawn('sh', ['-c', limited(context.memoryLimit), 'git', ...args], options);
   const end = new Promise<{ code: number | null; error?: string }>((resolve) => {
     child.once('error', (error) => resolve({ code: null, error: String(error) }));
     child.once('close', (code) => resolve({ code }));
   });
   return { child, end };
+}
+
+/** Where there is no such limit (macOS), git runs without one. */
+function limited(memoryLimit: number): string {
+  return `ulimit -v ${memoryLimit} 2>/dev/null; exec git "$@"`;
 }
 
 /**

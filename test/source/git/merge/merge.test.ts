@@ -1,11 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { createMerge } from '../../../../src/source/git/merge/merge.ts';
 import { openRemote } from '../../../../src/source/git/mirror/remote.ts';
 import type { Merged, Source } from '../../../../src/source/source.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository } from '../../../support/git.ts';
 import { remoteOptions } from '../../../support/origin.ts';
-import { machineWith, newRepository, openSource } from '../support.ts';
+import { plumbingOf } from '../../../support/plumbing.ts';
+import { MACHINE, machineWith, newRepository, openSource, repositoryOf } from '../support.ts';
 
 const LINES = 'one\n\n\ntwo\n';
 
@@ -102,6 +104,30 @@ describe('a merge', () => {
       message: 'git could not merge the revision into the followed branch',
     });
     expect(await merge(source, commits)).toEqual(BOTH);
+  });
+
+  it('that needs more memory than git may take rejects as unavailable', async () => {
+    const repository = await newRepository();
+    const { blob, tree } = plumbingOf(repository);
+    await repository.commit({ 'ds/apps/a.yaml': LINES });
+    let bomb = tree([{ mode: '100644', name: 'f', id: blob('hi\n') }]);
+    const names = Array.from({ length: 10 }, (_, index) => `d${index}`);
+    for (let depth = 0; depth < 9; depth += 1)
+      bomb = tree(names.map((name) => ({ mode: '40000', name, id: bomb })));
+    const top = tree([{ mode: '40000', name: 'bomb', id: bomb }]);
+    const topic = await repository.git('commit-tree', top, '-p', 'main', '-m', 'bomb');
+    // git then looks in the whole bomb for where the file has gone.
+    const main = await repository.commit({ 'ds/apps/a.yaml': '1\n', 'ds/apps/b.yaml': '2\n' });
+    const merges = createMerge(
+      repositoryOf(repository.folder, 'ds'),
+      await temporaryFolder(),
+      MACHINE,
+      2 ** 17,
+    );
+    await expect(merges(main, topic, read)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/followed branch: it needs more memory than it may take$/),
+    });
   });
 
   it('is made of commits that origin has', async () => {

@@ -108,6 +108,7 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['diffTrees', []],
   ['isAncestor', ['id', 'id']],
   ['commonAncestor', ['id', 'id']],
+  ['mergeTree', ['id', 'id']],
   ['lastChange', ['id', 'path']],
   ['log', ['id', 'id', 'path']],
   ['authors', ['id', 'id']],

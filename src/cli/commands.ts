@@ -91,7 +91,7 @@ export const COMMANDS = {
     options: [],
     settings: SETTINGS,
     details: [
-      'SIGTERM or SIGINT (Ctrl-C) shuts it down cleanly; a second one, more than a second later, at once and with exit code 3.',
+      'SIGTERM or SIGINT (Ctrl-C) shuts it down cleanly. A second signal, more than a second later, ends it at once with exit code 3.',
     ],
     examples: [['holdfast serve --port 9000 --desired-state /srv/fleet/desired-state', '']],
   },
@@ -218,7 +218,7 @@ export const COMMANDS = {
       {
         name: 'group',
         value: 'NAME',
-        meaning: "with --from-compose: the group's name; by default, that of the Compose project",
+        meaning: "with --from-compose: the group's name; by default, the Compose project's",
       },
       { name: 'dry-run', meaning: 'with --from-compose: print the files, and write nothing' },
       { ...TOKEN_FILE, meaning: 'with --from: a file with a token; by default as below' },
@@ -228,7 +228,7 @@ export const COMMANDS = {
       'A file that exists is never overwritten.',
       'The credentials for --from are BASIC_AUTH_USER and BASIC_AUTH_PASSWORD or, without them, as for history.',
       '--from-compose lets Docker Compose read FILE. Where it is not installed, FILE is the output of "docker compose config".',
-      'Everything that has no counterpart is named. All files are written or, after an error, none.',
+      'Names everything that has no counterpart. Writes all files or, after an error, none.',
     ],
     examples: [
       ['holdfast import --from https://manager.example', ''],

@@ -107,8 +107,8 @@ export function refusalText(
   const { credentials } = manager;
   const account =
     credentials === null
-      ? `; it needs credentials, in ${CREDENTIALS_HINT}`
-      : `; it does not accept those of ${credentials.from}`;
+      ? `; set credentials in ${CREDENTIALS_HINT}`
+      : `; it rejects the credentials of ${credentials.from}`;
   const advice = status === 401 ? account : (hints[status] ?? '');
   const hint = location === null ? advice : `, and redirects to ${printableLocation(location)}`;
   return `${shownAddress(manager, `/api/v2/${path}`)} answered ${status}${hint}`;

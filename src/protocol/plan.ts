@@ -3,7 +3,7 @@ import { KINDS } from './name.ts';
 
 /** A problem in a file of the desired state. */
 export const problemShape = {
-  file: z.string(),
+  file: z.string().describe('Its path below the folder of the desired state.'),
   line: z.int(),
   column: z.int(),
   code: z.string(),

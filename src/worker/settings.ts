@@ -141,7 +141,7 @@ export const WORKER_SETTINGS = {
   WORKER: setting(
     ObjectName,
     'main',
-    'tells the workers on one engine apart; containers of any but main are named WORKER.APP-1',
+    'tells the workers on one engine apart; containers of workers other than main are named WORKER.APP-1',
   ),
   LOG_LEVEL: setting(
     LogLevel,

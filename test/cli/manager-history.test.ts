@@ -211,14 +211,14 @@ On devices:
       ['history'],
       { CREDENTIALS: '' },
       3,
-      /history\S+ \(HOLDFAST\) answered 401; it needs credentials, in CREDENTIALS/,
+      /history\S+ \(HOLDFAST\) answered 401; set credentials in CREDENTIALS/,
     ],
     [
       'wrong credentials',
       ['show', 'main'],
       { CREDENTIALS: 'operator:wrong' },
       3,
-      /answered 401; it does not accept those of CREDENTIALS\n/,
+      /answered 401; it rejects the credentials of CREDENTIALS\n/,
     ],
     [
       'credentials without a user',

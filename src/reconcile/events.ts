@@ -6,6 +6,8 @@ import type { Status } from './status.ts';
 export interface ReconcileEvents extends SeedingEvents {
   /** The objects with these keys, as devices see them, have changed: by a pass, an operation or another manager. */
   changed: { keys: readonly string[] };
+  /** The watch cannot be set, or has died. */
+  watchFailed: { error: unknown };
   /** A pass has ended, with this outcome; `status` is the new one. */
   passed: { outcome: PassOutcome; status: Status };
 }

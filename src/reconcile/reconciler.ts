@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
-import { asHoldfastError, ShutdownError } from '../errors.ts';
+import { asHoldfastError, messageOf, ShutdownError } from '../errors.ts';
 import type { Emit } from '../events/hub.ts';
 import { keyOf } from '../protocol/name.ts';
 import type { Source } from '../source/source.ts';
@@ -74,11 +74,12 @@ export interface Reconciler {
 }
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
-  const { source, emit } = dependencies;
+  const { source, emit, now } = dependencies;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
   const alarm = createAlarm(() => void originPasses.request());
   const { status, end } = createEnding(dependencies, { passes, origin, setAlarm: alarm.set });
+  let watchProblem: Status['watchProblem'] = null;
   let isClosed = false;
   let stopWatching = async (): Promise<void> => undefined;
 
@@ -89,18 +90,22 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     return end(outcome);
   };
   const flight = createSingleFlight(pass);
+  const onTrouble = (error: unknown): void => {
+    if (watchProblem === null) emit('watchFailed', { error });
+    watchProblem ??= { message: messageOf(error), since: now() };
+  };
   const originPasses = fetchingFirst(origin, flight, () => isClosed);
 
   return {
     passes,
-    status,
+    status: () => (watchProblem === null ? status() : { ...status(), watchProblem }),
     reconcile: () => flight.request(),
     atRest: (take) => flight.between(take),
     passAt: (revision) => passAt(flight, revision),
     pollOrigin: () => originPasses.request(),
     prepare: () => passes.prepare().catch(() => undefined),
     start: async () => {
-      ({ close: stopWatching } = await source.watch(() => void flight.request()));
+      ({ close: stopWatching } = await source.watch({ onChange: () => void flight.request(), onTrouble }));
       return originPasses.request();
     },
     close: async () => {

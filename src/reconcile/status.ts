@@ -46,6 +46,8 @@ export interface Status {
   rewritten: { from: string; to: string; at: number } | null;
   /** The last seeding of the store by this process; null if there was none. */
   seeded: (Seeding & { at: number }) | null;
+  /** Why moves of the branch are found by polling alone; null while the watch works. Unix milliseconds. */
+  watchProblem: { message: string; since: number } | null;
   problems: StandingProblem[];
 }
 
@@ -59,6 +61,7 @@ export const STARTING: Status = {
   error: null,
   rewritten: null,
   seeded: null,
+  watchProblem: null,
   problems: [],
 };
 

@@ -30,6 +30,7 @@ export async function summarize(pass: EndedPass): Promise<Status> {
     applied: store?.applied ?? before.applied,
     error: passError ?? origin?.error ?? null,
     ...lastEvents(outcome, before, now),
+    watchProblem: null,
     problems: await ageProblems(await passes.problems(), now),
   };
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { createRollbacks, type Rollbacks } from '../change/rollback.ts';
 import type { Writer, WriterDependencies } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
-import { factsOfFailure } from '../errors.ts';
+import { factsOfFailure, messageOf } from '../errors.ts';
 import { createHub, type Hub } from '../events/hub.ts';
 import type { Faults } from '../faults.ts';
 import { webAddressOf } from '../history/message.ts';
@@ -123,6 +123,13 @@ function addListeners(
   on('seeded', () => info.invalidate(null));
   // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
   on('seeded', ({ isServed }) => isServed && recorder.scheduleWrite());
+
+  on('watchFailed', ({ error }) =>
+    logger.warn(
+      { reason: messageOf(error) },
+      'the clone cannot be watched; new commits are found by polling alone, every GIT_POLL_INTERVAL seconds',
+    ),
+  );
 
   on('passed', ({ outcome, status }) => logPass(outcome, status));
   on('passed', ({ outcome, status }) => metrics.countPass(outcome, status));

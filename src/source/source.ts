@@ -121,6 +121,12 @@ export interface Merged {
   conflicts: readonly string[];
 }
 
+/** What a watch reports. */
+export interface WatchEvents {
+  onChange(): void;
+  onTrouble(error: unknown): void;
+}
+
 /** A running watch. It does not report what has moved: its owner has to read again. */
 export interface Watcher {
   close(): Promise<void>;
@@ -175,8 +181,8 @@ export interface Source {
   /** Ends every process and closes reader and publisher. */
   close(): Promise<void>;
   /**
-   * Calls `onChange` whenever the head may have moved, until the watcher is closed. A remote repository cannot be
-   * watched: what moves there is found by `refresh`.
+   * Calls `onChange` whenever the head may have moved, until the watcher is closed, and `onTrouble` if the watch cannot be
+   * set or has died. A remote repository cannot be watched: what moves there is found by `refresh`.
    */
-  watch(onChange: () => void): Promise<Watcher>;
+  watch(events: WatchEvents): Promise<Watcher>;
 }

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
+import type { Source } from '../../src/source/source.ts';
 import type { Store } from '../../src/store/store.ts';
-import { buildEngine, type Engine, wrap } from '../support/engine.ts';
+import { buildEngine, type Engine, testReconciler, wrap } from '../support/engine.ts';
 
 const WEB = 'apps/web.yaml';
 const FILES = { [WEB]: 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
@@ -39,6 +40,32 @@ describe('a reconciler', () => {
     await engine.commit({ [WEB]: 'container_image: web:3\n' });
     expect(await engine.reconciler.reconcile()).toMatchObject({ ok: true });
     expect(await imageIn(engine)).toBe('web:3');
+  });
+
+  it('says that the watch has died, once in an event and from then on in the status', async () => {
+    const engine = await buildEngine({ files: FILES });
+    let failures = 0;
+    engine.events.on('watchFailed', () => (failures += 1));
+    const watch: Source['watch'] = async ({ onTrouble }) => {
+      onTrouble(new Error('ENOSPC: no watches are left'));
+      onTrouble(new Error('another one'));
+      return { close: async () => undefined };
+    };
+    const source = wrap(engine.source, { watch });
+    const reconciler = testReconciler({
+      source,
+      store: engine.store,
+      emit: engine.events.emit,
+      now: () => 5,
+    });
+    onTestFinished(() => reconciler.close());
+    await reconciler.start();
+    await reconciler.reconcile();
+    expect(reconciler.status()).toMatchObject({
+      state: 'applied',
+      watchProblem: { message: 'ENOSPC: no watches are left', since: 5 },
+    });
+    expect(failures).toBe(1);
   });
 
   it('runs a pass after the poll interval even if no change is noticed', async () => {

@@ -67,6 +67,10 @@ const Reconcile = z
     error: Failure.nullable(),
     ids_seeded: Seeded.nullable(),
     ids_record: IdsRecord,
+    watch_problem: z
+      .object({ message: z.string(), since: z.string() })
+      .meta({ id: 'WatchProblem' })
+      .nullable(),
     problems: z.array(StandingProblem),
   })
   .meta({ id: 'Reconcile' });
@@ -137,7 +141,7 @@ async function* statusText(followed: string, status: Status, record: RecordStatu
 }
 
 function reconcileRecord(followed: string, status: Status, record: RecordStatus): z.infer<typeof Reconcile> {
-  const { state, branch, attempted, applied, rewritten, error, problems } = status;
+  const { state, branch, attempted, applied, rewritten, error, watchProblem, problems } = status;
   return {
     state,
     branch,
@@ -150,6 +154,7 @@ function reconcileRecord(followed: string, status: Status, record: RecordStatus)
     error: errorRecord(error),
     ids_seeded: seededRecord(status.seeded),
     ids_record: idsRecord(record),
+    watch_problem: watchProblem && { ...watchProblem, since: isoTime(watchProblem.since) },
     problems: problems.map(problemRecord),
   };
 }

@@ -52,14 +52,14 @@ export async function openClone(options: CloneOptions): Promise<CloneSource> {
   const { repository, isNew } = await findOrCreate(options, faults);
   const fixedBranch = branch === null ? null : refName(`refs/heads/${branch}`);
   const objects = openObjects(repository.context);
-  const plainReader = createReader(repository, objects, () =>
-    fixedBranch === null ? followedHead(repository) : followedBranch(repository, fixedBranch),
-  );
+  const followed = () =>
+    fixedBranch === null ? followedHead(repository) : followedBranch(repository, fixedBranch);
+  const plainReader = createReader(repository, objects, followed);
   const { reader, watch } = await followReplaced({
     reader: fixedBranch === null ? plainReader : requireBranch(plainReader, repository, fixedBranch),
     repository,
     closeProcesses: plainReader.close,
-    watch: (onChange) => watchRepository(repository, onChange),
+    watch: (events) => watchRepository(repository, async () => (await followed()).branch, events),
   });
   await dropTemporaryRefs(repository);
   const staging = await makeStaging(dataFolder, repository, machine);

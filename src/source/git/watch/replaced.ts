@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
-import type { Head, Source, Watcher } from '../../source.ts';
+import type { Head, Source, WatchEvents, Watcher } from '../../source.ts';
 import { explainReadFailure } from '../process/disk-trouble.ts';
 import { REF_TABLES } from '../refs/sync.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -24,7 +24,7 @@ export interface ReplaceableCheckout extends ReadAndWatched {
  */
 export async function followReplaced(checkout: ReplaceableCheckout): Promise<ReadAndWatched> {
   const { reader, repository, closeProcesses } = checkout;
-  const watches = new Set<{ onChange(): void; watcher: Watcher }>();
+  const watches = new Set<{ events: WatchEvents; watcher: Watcher }>();
   let identity = await identify(repository);
 
   // One at a time: two reads at once would each restart the watches, and a watch that is closed meanwhile would start again.
@@ -36,7 +36,7 @@ export async function followReplaced(checkout: ReplaceableCheckout): Promise<Rea
     await closeProcesses();
     for (const watch of watches) {
       await watch.watcher.close();
-      watch.watcher = await checkout.watch(watch.onChange);
+      watch.watcher = await checkout.watch(watch.events);
     }
     identity = current;
   };
@@ -52,9 +52,9 @@ export async function followReplaced(checkout: ReplaceableCheckout): Promise<Rea
         return reader.head();
       },
     },
-    watch: (onChange) =>
+    watch: (events) =>
       turns.run(async () => {
-        const watch = { onChange, watcher: await checkout.watch(onChange) };
+        const watch = { events, watcher: await checkout.watch(events) };
         watches.add(watch);
         const close = (): Promise<void> => {
           watches.delete(watch);

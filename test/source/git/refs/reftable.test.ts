@@ -78,7 +78,7 @@ describe.skipIf(!HAS_REFTABLE)('a repository that keeps its refs in tables', () 
     await repository.git('worktree', 'add', '--quiet', '-b', 'side', linked.folder);
     const source = await openSource(join(linked.folder, 'ds'));
     const onChange = vi.fn();
-    const watcher = await source.watch(onChange);
+    const watcher = await source.watch({ onChange, onTrouble: () => undefined });
     onTestFinished(() => watcher.close());
     const id = await publishOne(source, EDITS);
     expect(await linked.git('rev-parse', 'side', 'HEAD')).toBe(`${id}\n${id}`);
@@ -175,7 +175,7 @@ async function watchHeads({ reader, watch }: CloneSource): Promise<Head[]> {
       (head) => heads.push(head),
       () => undefined,
     );
-  const watcher = await watch(() => reads.push(read()));
+  const watcher = await watch({ onChange: () => void reads.push(read()), onTrouble: () => undefined });
   onTestFinished(async () => {
     await watcher.close();
     // A read after the reader is closed would start git again.

@@ -18,6 +18,8 @@ async function countLastingWatches(): Promise<number> {
   return countWatches();
 }
 
+const IGNORED = { onChange: () => undefined, onTrouble: () => undefined };
+
 /** An open repository that survives its replacement; `replace` puts another one in its place. */
 async function openReplaceable() {
   const repository = await newRepository();
@@ -26,7 +28,7 @@ async function openReplaceable() {
     reader: source.reader,
     repository: source.repository,
     closeProcesses: async () => undefined,
-    watch: (onChange) => watchRepository(source.repository, onChange),
+    watch: (events) => watchRepository(source.repository, async () => 'refs/heads/main', events),
   });
   const replace = async (): Promise<void> => {
     const next = await newRepository();
@@ -39,7 +41,7 @@ async function openReplaceable() {
 it('followReplaced restarts a watch once, even if several reads find the replacement at the same time', async () => {
   const { reader, watch, replace } = await openReplaceable();
   const none = await countLastingWatches();
-  const watcher = await watch(() => undefined);
+  const watcher = await watch(IGNORED);
   onTestFinished(() => watcher.close());
   const before = await countLastingWatches();
   await replace();
@@ -52,7 +54,7 @@ it('followReplaced restarts a watch once, even if several reads find the replace
 it('followReplaced ends a watch that is closed while it is being restarted', async () => {
   const { reader, watch, replace } = await openReplaceable();
   const none = await countLastingWatches();
-  const watcher = await watch(() => undefined);
+  const watcher = await watch(IGNORED);
   await replace();
   const head = reader.head();
   await setImmediate();

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import * as z from 'zod';
 import { AppRecord, InfoRecord, readAppRecord } from '../../protocol/info.ts';
 import { Name } from '../../protocol/name.ts';
+import { isDeeperThan } from '../../protocol/values.ts';
 import type { Reply } from './http-request.ts';
 
 /** A reply with what a device group wants. Its shape is checked, the fields of its apps are not. */
@@ -27,6 +28,9 @@ interface InfoApp {
   id: number;
   record: Readonly<Record<string, unknown>>;
 }
+
+/** Levels of lists and maps: far more than a manager accepts in a file, few enough for whatever walks through them. */
+const MAX_DEPTH = 64;
 
 /** As much of an app as says which one it is. Its other fields are the planner's. */
 const AppShape = z.looseObject({ app_name: Name, app_id: AppRecord.shape.app_id });
@@ -63,6 +67,8 @@ export function checkedReply({
 
 /** Returns the parts of a parsed body whose shape is right, or what is wrong with it. Also for one that was kept. */
 export function checkedBody(value: unknown): InfoBody | { problem: string } {
+  if (isDeeperThan(MAX_DEPTH, value))
+    return { problem: `the reply is nested more than ${MAX_DEPTH} levels deep` };
   const parsed = InfoShape.safeParse(value, { error: rawMessage });
   if (!parsed.success) return { problem: problemOf(parsed.error) };
   const info = parsed.data;

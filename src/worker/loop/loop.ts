@@ -59,7 +59,10 @@ async function runForever(agent: Agent): Promise<ExitCode> {
     sleep: (seconds: number, signal: AbortSignal) =>
       sleep(seconds * 1000, undefined, { signal }).catch(() => undefined),
   };
-  const { ended } = await runTasks(tasks, alarm, timer, parts.stopping);
+  const onFailure = (error: unknown): void => {
+    if (!parts.stopping.aborted) parts.logger.error({ err: error }, 'a task of this worker failed');
+  };
+  const { ended } = await runTasks({ tasks, alarm, timer, stopping: parts.stopping, onFailure });
   await device.stop();
   await ended;
   await metrics?.close();
@@ -67,15 +70,11 @@ async function runForever(agent: Agent): Promise<ExitCode> {
 }
 
 /** Polls, and looks at once if the manager has said something. */
-async function pollAndLook({ parts, poller, device, noteChange }: Agent): Promise<void> {
-  try {
-    const before = device.memory.reply;
-    await poller.poll();
-    if (device.memory.reply === before) noteChange();
-    else await device.look();
-  } catch (error) {
-    if (!parts.stopping.aborted) parts.logger.error({ err: error }, 'a poll failed');
-  }
+async function pollAndLook({ poller, device, noteChange }: Agent): Promise<void> {
+  const before = device.memory.reply;
+  await poller.poll();
+  if (device.memory.reply === before) noteChange();
+  else await device.look();
 }
 
 async function openMetrics(agent: Agent) {

@@ -62,14 +62,23 @@ export class Poller {
     const { memory } = this.#device;
     const newest = memory.reply?.etag ?? null;
     const tags = { newest: newest === '' ? null : newest, done: memory.done };
-    const result = await this.#parts.link.poll(tags, this.#parts.stopping);
-    const isGood = this.#take(result);
-    this.#failures = isGood ? 0 : this.#failures + 1;
-    const interval = this.#parts.config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
-    const retryAfter = result.kind === 'trouble' ? result.retryAfter : null;
-    const delay = pollDelay({ interval, failures: this.#failures, retryAfter, random: this.#parts.random() });
-    this.#nextAt = secondsOf(this.#parts) + delay;
+    let isGood = false;
+    let retryAfter: number | null = null;
+    try {
+      const result = await this.#parts.link.poll(tags, this.#parts.stopping);
+      if (result.kind === 'trouble') retryAfter = result.retryAfter;
+      isGood = this.#take(result);
+    } finally {
+      this.#failures = isGood ? 0 : this.#failures + 1;
+      this.#device.counts[isGood ? 'goodPolls' : 'failedPolls'] += 1;
+      this.#nextAt = secondsOf(this.#parts) + this.#delay(retryAfter);
+    }
     return isGood;
+  }
+
+  #delay(retryAfter: number | null): number {
+    const interval = this.#parts.config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
+    return pollDelay({ interval, failures: this.#failures, retryAfter, random: this.#parts.random() });
   }
 
   #take(result: PollResult): boolean {

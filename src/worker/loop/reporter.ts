@@ -1,4 +1,4 @@
-import { messageOf } from '../../errors.ts';
+import type { SendResult } from '../link/link.ts';
 import type { ReportKind } from '../link/outbox.ts';
 import { createMachine } from '../machine.ts';
 import { buildReport, type ContainerFigures } from '../report.ts';
@@ -44,18 +44,25 @@ export class Reporter {
 
   /** Makes the report that is due, and sends what waits. */
   async run(): Promise<void> {
-    const { outbox, link, stopping, random, logger } = this.#parts;
+    const { outbox, link, stopping, random } = this.#parts;
+    const due = outbox.due(secondsOf(this.#parts));
+    if (due !== null) await this.#put(due);
+    const batch = outbox.batch(secondsOf(this.#parts));
+    if (batch.length === 0) return;
+    let result: SendResult = 'failed';
     try {
-      const due = outbox.due(secondsOf(this.#parts));
-      if (due !== null) await this.#put(due);
-      const batch = outbox.batch(secondsOf(this.#parts));
-      if (batch.length === 0) return;
-      const result = await link.send(batch, stopping);
+      result = await link.send(batch, stopping);
+    } finally {
       outbox.settle(result, secondsOf(this.#parts), random());
-      if (result !== 'accepted') logger.debug({ result, reports: batch.length }, 'reports were not accepted');
-    } catch (error) {
-      if (!stopping.aborted) logger.error({ err: error }, `a report failed: ${messageOf(error)}`);
     }
+    this.#logResult(result, batch.length);
+  }
+
+  #logResult(result: SendResult, reports: number): void {
+    const { logger } = this.#parts;
+    const isLost = reports === 1 && (result === 'refused' || result === 'too-large');
+    if (isLost) logger.warn({ result }, 'the manager refuses a report of this device, which is dropped');
+    else if (result !== 'accepted') logger.debug({ result, reports }, 'reports were not accepted');
   }
 
   async #put(kind: ReportKind): Promise<void> {

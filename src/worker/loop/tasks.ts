@@ -1,6 +1,7 @@
 /** Seconds. */
 const SHORTEST_NAP = 0.02;
 const LONGEST_NAP = 3600;
+const PAUSE_AFTER_FAILURE = 1;
 
 /** Seconds of a clock that never jumps, and a pause that ends early when the signal is aborted. Neither rejects. */
 export interface Timer {
@@ -28,17 +29,24 @@ export class Alarm {
 export interface Task {
   /** When it is due next, in seconds of the timer. */
   dueAt(): number;
-  /** Never rejects. */
+  /** After a rejection it is begun again a second later at the earliest, whatever `dueAt` says. */
   work(): Promise<void>;
 }
 
+export interface TaskRun {
+  tasks: readonly Task[];
+  alarm: Alarm;
+  timer: Timer;
+  /** Ends the run. */
+  stopping: AbortSignal;
+  /** Is told why a task failed. */
+  onFailure(error: unknown): void;
+}
+
 /** Begins each task when it is due, until the signal is aborted. Resolves then, to when those that run have ended. */
-export async function runTasks(
-  tasks: readonly Task[],
-  alarm: Alarm,
-  timer: Timer,
-  stopping: AbortSignal,
-): Promise<{ ended: Promise<unknown> }> {
+export async function runTasks(run: TaskRun): Promise<{ ended: Promise<unknown> }> {
+  const { alarm, timer, stopping } = run;
+  const tasks = run.tasks.map((task) => withPause(task, run));
   const running = new Map<Task, Promise<void>>();
   stopping.addEventListener('abort', () => alarm.ring(), { once: true });
   while (!stopping.aborted) {
@@ -57,4 +65,14 @@ export async function runTasks(
     await alarm.wait(Math.max(SHORTEST_NAP, nap), timer);
   }
   return { ended: Promise.all(running.values()) };
+}
+
+/** Keeps a task that fails at once, each time, from taking the whole processor. */
+function withPause({ dueAt, work }: Task, { timer, onFailure }: TaskRun): Task {
+  let notBefore = 0;
+  const note = (error: unknown): void => {
+    notBefore = timer.now() + PAUSE_AFTER_FAILURE;
+    onFailure(error);
+  };
+  return { dueAt: () => Math.max(notBefore, dueAt()), work: () => work().catch(note) };
 }

@@ -53,9 +53,9 @@ export function createMemoryFile(folder: string, now: () => number): MemoryFile 
   };
 
   const write = async (memory: Memory): Promise<string | null> => {
-    const text = `${JSON.stringify(memory)}\n`;
-    if (text === written) return null;
     try {
+      const text = `${JSON.stringify(memory)}\n`;
+      if (text === written) return null;
       await replaceFile(path, text);
       written = text;
       return null;

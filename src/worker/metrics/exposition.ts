@@ -12,7 +12,6 @@ export interface Counts {
   /** Restarts of unhealthy containers. */
   restarts: number;
   rollbacks: number;
-  removedImages: number;
 }
 
 export function noCounts(): Counts {
@@ -24,7 +23,6 @@ export function noCounts(): Counts {
     starts: 0,
     restarts: 0,
     rollbacks: 0,
-    removedImages: 0,
   };
 }
 
@@ -99,7 +97,6 @@ function countMetrics(counts: Counts, dropped: number): Metric[] {
     counter('container_starts_total', 'Containers that were started.', counts.starts),
     counter('container_restarts_total', 'Restarts of unhealthy containers.', counts.restarts),
     counter('rollbacks_total', 'Versions that were taken back.', counts.rollbacks),
-    counter('removed_images_total', 'Images that were removed.', counts.removedImages),
     counter('reports_dropped_total', 'Reports of changes that were never delivered.', dropped),
   ];
 }

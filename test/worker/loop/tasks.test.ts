@@ -5,6 +5,7 @@ import { Alarm, runTasks, type Task } from '../../../src/worker/loop/tasks.ts';
 class Clock {
   seconds = 0;
   pauses = 0;
+  readonly failures: unknown[] = [];
   readonly stopping = new AbortController();
   readonly #end: number;
 
@@ -40,7 +41,13 @@ class Clock {
       now: () => this.now(),
       sleep: (seconds: number, signal: AbortSignal) => this.sleep(seconds, signal),
     };
-    const { ended } = await runTasks(tasks, alarm, timer, this.stopping.signal);
+    const { ended } = await runTasks({
+      tasks,
+      alarm,
+      timer,
+      stopping: this.stopping.signal,
+      onFailure: (error) => this.failures.push(error),
+    });
     await ended;
   }
 }
@@ -86,5 +93,21 @@ describe('the tasks of a worker', () => {
     alarm.ring();
     await clock.run([slow, waiting], alarm);
     expect(begun).toEqual(['slow at 0', 'waiting at 5']);
+  });
+
+  it('begin a second later at the earliest after one that failed, and hold up no other', async () => {
+    const clock = new Clock(60);
+    const [broken, looks]: number[][] = [[], []];
+    const task: Task = {
+      dueAt: () => 0,
+      work: () => {
+        broken?.push(clock.seconds);
+        return Promise.reject(new Error('broken'));
+      },
+    };
+    await clock.run([task, clock.every(10, looks ?? [])]);
+    expect(broken).toHaveLength(60);
+    expect(clock.failures).toHaveLength(60);
+    expect(looks).toHaveLength(5);
   });
 });

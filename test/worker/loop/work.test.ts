@@ -26,6 +26,23 @@ describe('the ETag of a reply', () => {
   });
 });
 
+describe('the metrics of a worker that runs', () => {
+  it('count its polls, good and failed, and its pulls', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const engine = await startEngine();
+    const settings = { METRICS_PORT: '0' };
+    const worker = await startWorker({ manager: manager.address, engine, settings });
+    await until(worker.status, (seen) => seen?.applied === '"f1ee.5-x"');
+    manager.answer = { status: 500, body: {} };
+    await until(worker.status, ({ problems }) => problems.length > 0);
+    const { port } = worker.log.find(({ msg }) => msg === 'metrics are served') ?? {};
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(text).toMatch(/^holdfast_worker_polls_total\{result="good"\} [1-9]/m);
+    expect(text).toMatch(/^holdfast_worker_polls_total\{result="failed"\} [1-9]/m);
+    expect(text).toMatch(/^holdfast_worker_pulls_total\{result="good"\} 1$/m);
+  });
+});
+
 describe('a worker', () => {
   it('tries a version again that was taken back when somebody asks for it', TIME, async () => {
     const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));

@@ -28,6 +28,7 @@ export async function createAgent(parts: Parts): Promise<Agent> {
   const { memory, problem } = await parts.memoryFile.read();
   if (problem !== null)
     parts.logger.warn({ problem }, 'this worker begins without a memory; nothing restarts for that');
+  parts.identity.name ??= memory.name;
   const alarm = new Alarm();
   const noteChange = (): void => {
     noteDone(device, appsOf(parts, device));

@@ -188,9 +188,10 @@ export class Device {
       await this.connect();
       const wanted = this.wanted;
       const before = this.#runner.underWay();
+      const { pulled } = this.memory;
       const actual = await this.#observe(wanted);
       this.actual = actual;
-      this.remember(forgetImages(this.memory, actual));
+      this.remember(forgetImages(this.memory, actual, pulled));
       return await this.#act(wanted, actual, before);
     } catch (error) {
       this.#noteOutage(error);
@@ -201,10 +202,11 @@ export class Device {
   /** Asks the engine who it is, unless it is known. Rejects with an `EngineError`. */
   async connect(): Promise<void> {
     if (this.info !== null) return;
-    const { engine, identity, logger } = this.#parts;
+    const { engine, identity, logger, config } = this.#parts;
     this.info = await engine.connect();
     const { name, product, version, api } = this.info;
-    if (NAME_PATTERN.test(name)) identity.name ??= name;
+    if (NAME_PATTERN.test(name)) this.remember({ name });
+    identity.name = config.DEVICE_NAME ?? this.memory.name;
     this.#problems.clear('engine-unavailable');
     logger.info({ name, product, version, api }, 'connected to the container engine');
   }

@@ -18,9 +18,14 @@ export function unusedImages(memory: Memory, actual: Actual, wanted: Wanted | nu
     .map(([id]) => id);
 }
 
-/** Returns the memory without images that are gone, whoever removed them. */
-export function forgetImages(memory: Memory, actual: Actual): Memory {
-  const kept = Object.entries(memory.pulled).filter(([id]) => actual.images.ids.has(id));
+/**
+ * Returns the memory without images that are gone, whoever removed them. `before`: the images that were known when the
+ * look began, which has not seen what was pulled since.
+ */
+export function forgetImages(memory: Memory, actual: Actual, before: Memory['pulled']): Memory {
+  const isKept = ([id, image]: [string, Memory['pulled'][string]]): boolean =>
+    actual.images.ids.has(id) || before[id] !== image;
+  const kept = Object.entries(memory.pulled).filter(isKept);
   if (kept.length === Object.keys(memory.pulled).length) return memory;
   return { ...memory, pulled: Object.fromEntries(kept) };
 }

@@ -56,6 +56,8 @@ const Pulled = z.object({ reference: z.string(), lastUse: z.int() });
  */
 export const Memory = z.object({
   format: z.literal(1),
+  /** What the engine said the machine is called; null before it has. */
+  name: z.string().nullable().default(null),
   reply: KeptReply.nullable(),
   /** The ETag whose work is done. */
   done: z.string().nullable(),
@@ -78,6 +80,7 @@ export type Memory = z.infer<typeof Memory>;
 export function emptyMemory(): Memory {
   return {
     format: 1,
+    name: null,
     reply: null,
     done: null,
     source: null,

@@ -6,6 +6,7 @@ import { ImageCare } from '../../../src/worker/loop/image-care.ts';
 import { observe } from '../../../src/worker/loop/observe.ts';
 import type { Parts } from '../../../src/worker/loop/parts.ts';
 import { Problems } from '../../../src/worker/loop/problems.ts';
+import { forgetImages } from '../../../src/worker/plan/images.ts';
 import { emptyMemory, type Memory } from '../../../src/worker/plan/memory.ts';
 import { startFakeEngine } from '../../support/fake-engine.ts';
 import { temporaryFolder } from '../../support/folder.ts';
@@ -57,5 +58,16 @@ describe('the care for images, when one cannot be removed,', () => {
     const { hasRoomToPull } = await care.careForDisk(await temporaryFolder(), actual, wanted([]));
     expect(await kept()).toEqual(['example.com/web:v1']);
     expect(hasRoomToPull).toBe(false);
+  });
+});
+
+describe('what is remembered of images', () => {
+  it('forgets one that is gone, and none that was pulled while the engine was looked at', async () => {
+    const { actual, memory } = await start();
+    const gone = { reference: 'example.com/web:v0', lastUse: 0 };
+    const before = { ...memory().pulled, gone };
+    const pulled = { ...before, 'came-after': { reference: 'example.com/web:v4', lastUse: 4 } };
+    const known = forgetImages({ ...memory(), pulled }, actual, before);
+    expect(Object.keys(known.pulled)).toEqual([...Object.keys(memory().pulled), 'came-after']);
   });
 });

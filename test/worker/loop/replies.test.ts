@@ -28,6 +28,13 @@ async function runningDevice(
 
 const body = answerOf(6, { web: [6, 'v2'] }, { groupId: 4 }).body as Record<string, unknown>;
 
+/** The text of a good reply with a member that is nested so deep that walking through it takes all of a stack. */
+function nested(value: object, member: string): string {
+  const depth = 50_000;
+  const text = JSON.stringify({ ...value, [member]: 0 });
+  return text.replace(`"${member}":0`, `"${member}":${'['.repeat(depth)}${']'.repeat(depth)}`);
+}
+
 const NONSENSE: Record<string, [answer: Answer, code: string]> = {
   'a page of a captive portal': [{ text: '<html>log in</html>' }, 'bad-reply'],
   'half a reply': [{ text: JSON.stringify(body).slice(0, 80) }, 'bad-reply'],
@@ -37,6 +44,7 @@ const NONSENSE: Record<string, [answer: Answer, code: string]> = {
     { body, headers: { etag: '"f1ee.6-x"', 'holdfast-device-group': 'shops' } },
     'bad-reply',
   ],
+  'a member that is nested too deep': [{ text: nested(body, 'extra') }, 'bad-reply'],
   'an older id of the group': [answerOf(6, {}, { groupId: 2 }), 'ids-behind'],
   'a list without the app, but no higher id': [answerOf(6, {}, { groupId: 3 }), 'bad-reply'],
   'a refusal': [{ status: 401, body: {} }, 'manager-unavailable'],
@@ -169,6 +177,18 @@ describe('a device group that is gone', () => {
 });
 
 describe('a worker that is stopped', () => {
+  it('keeps the name of its machine, although the engine is down when it starts again', TIME, async () => {
+    const { manager, worker } = await runningDevice();
+    const { hostname } = await worker.status();
+    await worker.stop();
+    const { engine, folder } = worker;
+    await engine.crash();
+    const next = await startWorker({ manager: manager.address, engine, folder });
+    const seen = await until(next.status, (status) => (status?.problems.length ?? 0) > 0);
+    expect(seen).toMatchObject({ hostname, problems: [{ code: 'engine-unavailable' }] });
+    expect(hostname).not.toBe('unknown');
+  });
+
   it('leaves its containers running, and the next one takes them over without a restart', TIME, async () => {
     const { manager, worker } = await runningDevice();
     const { id } = worker.engine.container('web-1');

@@ -81,7 +81,7 @@ export async function openClone(options: CloneOptions): Promise<CloneSource> {
     record: createCloneRecord(repository, onDisk, cleanUp.afterWrite),
     origin: null,
     remote: await remoteAddress(repository),
-    merge: createMerge(repository, dataFolder, machine),
+    merge: await createMerge(repository, dataFolder, machine),
     isFolderOnDisk: async () => (await stat(folder).catch(() => null))?.isDirectory() === true,
     watch,
     close: async () => {

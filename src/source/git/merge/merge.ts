@@ -25,19 +25,21 @@ const SETTINGS = [
 
 /**
  * Creates the merges of a repository. Each is made in a repository of its own in the data folder, which borrows the objects
- * and is removed afterwards: so nothing of it stays, and no driver or filter that the repository names can run.
+ * and is removed afterwards: so nothing of it stays, and no driver or filter that the repository names can run. Removes what
+ * a killed process left of one.
  */
-export function createMerge(
+export async function createMerge(
   lender: Repository,
   dataFolder: string,
   machine: Machine,
   memoryLimit = MEMORY_LIMIT,
-): Source['merge'] {
+): Promise<Source['merge']> {
   const plain = ownRepository(join(dataFolder, 'merge.git'), lender.prefix, machine);
   const own = {
     ...plain,
     context: { ...plain.context, env: withConfig(plain.context.env, SETTINGS), memoryLimit },
   };
+  await rm(own.gitFolder, { recursive: true, force: true });
   const queue = new Queue();
   return (base, revision, use) =>
     queue.run(async () => {

@@ -63,6 +63,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     await Promise.all([inner.close(), writer.close(), maintenance.stop()]);
   };
   const mirror = createMirrorState({ options, repository, branch, origin, limits, checks, endProcesses });
+  const merge = await createMerge(repository, options.dataFolder, options.machine);
   const turns = new Queue();
   const add = <T>(act: () => Promise<T>) => turns.run(() => maintenance.addingObjects(act));
   const lookUp = oneByOne((name) => add(() => find(name)));
@@ -85,7 +86,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
     // There is no work tree: a folder exists only once it is in a commit.
     isFolderOnDisk: async () => false,
     remote: options.access.url,
-    merge: createMerge(repository, options.dataFolder, options.machine),
+    merge,
     origin: { refresh: () => add(mirror.repairAndFetch), find: lookUp, ...endings },
     close: async () => {
       endings.abandon();

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createMerge } from '../../../../src/source/git/merge/merge.ts';
 import { openRemote } from '../../../../src/source/git/mirror/remote.ts';
 import type { Merged, Source } from '../../../../src/source/source.ts';
-import { temporaryFolder } from '../../../support/folder.ts';
+import { temporaryFolder, writeFiles } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository } from '../../../support/git.ts';
 import { remoteOptions } from '../../../support/origin.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
@@ -56,9 +56,11 @@ describe('a merge', () => {
       const repository = await newRepository(`--object-format=${format}`);
       const commits = await divergeCleanly(repository);
       const dataFolder = await temporaryFolder();
+      await writeFiles(dataFolder, { 'merge.git/HEAD': 'left by a killed process' });
       const source = await openSource(`${repository.folder}/ds`, null, { dataFolder });
       const objects = await repository.git('count-objects');
       const before = await readdir(dataFolder);
+      expect(before).not.toContain('merge.git');
       expect(await Promise.all([merge(source, commits), merge(source, commits)])).toEqual([BOTH, BOTH]);
       expect(await readdir(dataFolder)).toEqual(before);
       expect(await repository.git('count-objects')).toBe(objects);
@@ -118,7 +120,7 @@ describe('a merge', () => {
     const topic = await repository.git('commit-tree', top, '-p', 'main', '-m', 'bomb');
     // git then looks in the whole bomb for where the file has gone.
     const main = await repository.commit({ 'ds/apps/a.yaml': '1\n', 'ds/apps/b.yaml': '2\n' });
-    const merges = createMerge(
+    const merges = await createMerge(
       repositoryOf(repository.folder, 'ds'),
       await temporaryFolder(),
       MACHINE,

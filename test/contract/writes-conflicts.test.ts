@@ -150,7 +150,7 @@ describe('docs/contract.md, 10.5: uncommitted work in the checkout', () => {
     const manager = await startManager({ files: SMALL_FLEET });
     await writeFile(join(manager.repository.folder, FILE), 'container_image: mine:1\n');
     const reply = await expectNothingWritten(manager, () => manager.delete(WEB));
-    expect([reply.status, reply.body.paths]).toEqual([409, ['apps/web.yaml']]);
+    expect([reply.status, reply.body.paths]).toEqual([409, ['desired-state/apps/web.yaml']]);
     expect(reply.body.error).toMatch(/^apps\/web\.yaml: /);
   });
 

@@ -66,7 +66,7 @@ describe('serve of the built program', () => {
     const status = await fetch(`${address}/api/v2/reconcile`);
     expect(await status.json()).toMatchObject({
       state: 'starting',
-      origin: { reached_at: null, error: null, polls: true },
+      origin: { address: GIT_REMOTE, reached_at: null, error: null },
     });
     expect(await stop(program)).toBe(0);
   });

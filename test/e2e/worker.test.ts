@@ -70,6 +70,7 @@ describe('a worker whose manager and engine are away', () => {
   it('ends with 2 without settings, and names all that are missing', async () => {
     const { ended, output } = runProgramFrom(join(PROJECT, 'dist/main.js'), ['worker'], { ROLLBACK: 'x' });
     expect(await ended).toBe(2);
-    for (const name of ['MANAGER', 'DEVICE_GROUP', 'ROLLBACK']) expect(output()).toContain(`  ${name} `);
+    for (const problem of ['set MANAGER', 'set DEVICE_GROUP', 'ROLLBACK'])
+      expect(output()).toContain(`  ${problem} `);
   });
 });

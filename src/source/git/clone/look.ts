@@ -141,24 +141,20 @@ async function refuseDirtyFiles(
   const inTheWay = added.filter(isThere);
   const absent = files.filter((path) => !isThere(path) && written.get(path) === true);
   const dirty = [...inTheWay, ...(await deletedOf(repository, absent))];
-  if (dirty.length > 0) throw dirtyFiles(dirty.map((path) => posix.relative(repository.prefix, path)));
+  if (dirty.length > 0) throw dirtyFiles(dirty);
 }
 
 /** Refuses new files whose names differ only by case, if the disk ignores case: they would be one file. */
-async function refuseTwins({ context, prefix }: Repository, added: readonly string[]): Promise<void> {
+async function refuseTwins({ context }: Repository, added: readonly string[]): Promise<void> {
   const last = new Map(added.map((path) => [path.toLowerCase(), path]));
   const twins = added.filter((path) => last.get(path.toLowerCase()) !== path);
   // `git init` makes this setting on such a disk.
   if (twins.length === 0 || (await askGit(context, commands.ignoresCase()))?.trim() !== 'true') return;
-  const paths = twins.map((path) => posix.relative(prefix, path));
-  const message = `${paths.join(', ')}: the name of another new file differs only by case, and the checkout's disk ignores case; choose another name`;
-  throw new HoldfastError('conflict', message, { paths });
+  const message = `${twins.join(', ')}: the name of another new file differs only by case, and the checkout's disk ignores case; choose another name`;
+  throw new HoldfastError('conflict', message, { paths: twins });
 }
 
-async function refuseReplacedFolders(
-  { context, prefix }: Repository,
-  paths: readonly string[],
-): Promise<void> {
+async function refuseReplacedFolders({ context }: Repository, paths: readonly string[]): Promise<void> {
   // Files of one write share folders, and these share parents: each is checked once.
   const checks = new Map<string, Promise<boolean>>();
   const isReplacedCached = (folder: string): Promise<boolean> => {
@@ -171,9 +167,8 @@ async function refuseReplacedFolders(
     anyParent(context.folder, `${folder}/file`, isReplacedCached),
   );
   const blocked = new Set(folders.filter((_, index) => areBlocked[index]));
-  const found = paths.find((path) => blocked.has(posix.dirname(path)));
-  if (found === undefined) return;
-  const path = posix.relative(prefix, found);
+  const path = paths.find((each) => blocked.has(posix.dirname(each)));
+  if (path === undefined) return;
   const message = `${path}: a folder in its path is a symbolic link or a file in the checkout; restore the folder, or commit the change`;
   throw new HoldfastError('conflict', message, { paths: [path] });
 }

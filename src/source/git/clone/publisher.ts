@@ -50,7 +50,8 @@ export function createClonePublisher(parts: ClonePublisherParts): Publisher {
     } catch (error) {
       const known = knownError(error);
       if (known?.kind === 'unavailable' && known.details.commits !== undefined) throw error;
-      const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => path));
+      const { prefix } = clone.repository;
+      const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => posix.join(prefix, path)));
       const refusal = await refusalOf(clone, error, paths);
       // To a commit that was made before it, someone's new commit looks like uncommitted work.
       const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(reader, base.revision));
@@ -133,9 +134,9 @@ async function requireSpace({ repository }: Clone, drafts: readonly CommitDraft[
 
 async function refusalOf({ repository }: Clone, error: unknown, paths: string[]): Promise<HoldfastError> {
   const failure = failureOfPush(error);
-  if (failure === null) return publishError(error, paths, repository.prefix);
+  if (failure === null) return publishError(error, paths);
   const explained = await explainRefusal(failure, repository.context.folder);
-  return publishError(explained, paths, repository.prefix);
+  return publishError(explained, paths);
 }
 
 async function hasMoved(reader: Reader, base: string | null): Promise<boolean> {

@@ -183,7 +183,7 @@ async function pushPatiently(context: GitContext, push: Push): Promise<PushOutco
 function refuseTrouble(outcome: PushOutcome): PushOutcome {
   const failure = failureOfPush(outcome);
   if (failure === null || diskTrouble(failure) === null) return outcome;
-  throw publishError(failure, [], '');
+  throw publishError(failure, []);
 }
 
 /** Reads from the clone what a push did that has failed; its processes have ended. */

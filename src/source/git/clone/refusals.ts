@@ -1,4 +1,3 @@
-import { posix } from 'node:path';
 import { type ErrorKind, HoldfastError } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
@@ -83,11 +82,11 @@ export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastE
   return new HoldfastError('conflict', message, { paths }, cause);
 }
 
-/** Returns the error for a failed write. `paths` are those of its drafts, below `prefix`. */
-export function publishError(error: unknown, paths: string[], prefix: string): HoldfastError {
+/** Returns the error for a failed write. `paths` are those of its drafts, inside the repository. */
+export function publishError(error: unknown, paths: string[]): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const text = stderrOf(error);
-  const named = namedPaths(text, paths, prefix);
+  const named = namedPaths(text, paths);
   if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
   if (UNMERGED.test(text)) {
     const message =
@@ -125,10 +124,7 @@ function reasonsOf(stderr: string): string[] {
 }
 
 /** Returns the paths that a message of git names, by themselves or by a file or folder in their way. */
-function namedPaths(stderr: string, paths: readonly string[], prefix: string): string[] {
+function namedPaths(stderr: string, paths: readonly string[]): string[] {
   const quoted = Array.from(stderr.matchAll(/'([^'\n]+)'/g), ([, name = '']) => name);
-  return paths.filter((path) => {
-    const full = posix.join(prefix, path);
-    return quoted.some((name) => full === name || full.startsWith(`${name}/`));
-  });
+  return paths.filter((path) => quoted.some((name) => path === name || path.startsWith(`${name}/`)));
 }

@@ -138,12 +138,12 @@ async function writeCommit(
     fastImportData(draft.message),
     ...(parent === null ? [] : [`from ${parent.startsWith(':') ? parent : objectId(parent)}`]),
   ];
-  for (const { path } of draft.edits) refuseNotUtf8(path);
   const paths = draft.edits.map(({ path }) => (prefix === '' ? path : `${prefix}/${path}`));
+  for (const path of paths) refuseNotUtf8(path);
   const listed = paths.flatMap((path) => [...foldersOf(path), path]);
   const request = [...header, ...listed.map((path) => `ls ${quote(path)}`)].join('\n');
   const modes = await git.ask(`${request}\n`, (reader) => readModes(reader, listed));
-  for (const [index, path] of paths.entries()) refuseCollision(path, modes, draft.edits[index]?.path ?? path);
+  for (const path of paths) refuseCollision(path, modes);
   const pace = new Pace();
   for (const [index, edit] of draft.edits.entries()) {
     await git.ask(`${changeLine(edit, paths[index] ?? '', modes)}\n`, noAnswer);
@@ -162,15 +162,12 @@ function refuseNotUtf8(path: string): void {
   throw new HoldfastError('conflict', `${path}: the path is not UTF-8; rename the file`, { paths: [path] });
 }
 
-/**
- * Refuses to replace a folder by a file, or a file or link by a folder, which would lose what was there. `edited` is the
- * path below the prefix.
- */
-function refuseCollision(path: string, modes: ReadonlyMap<string, string>, edited: string): void {
+/** Refuses to replace a folder by a file, or a file or link by a folder, which would lose what was there. */
+function refuseCollision(path: string, modes: ReadonlyMap<string, string>): void {
   const taken = foldersOf(path).find((folder) => ![FOLDER_MODE, 'missing'].includes(modes.get(folder) ?? ''));
   const inTheWay = modes.get(path) === FOLDER_MODE ? path : taken;
   if (inTheWay === undefined) return;
-  throw new HoldfastError('conflict', `${inTheWay} is in the way of ${path}; move it`, { paths: [edited] });
+  throw new HoldfastError('conflict', `${inTheWay} is in the way of ${path}; move it`, { paths: [path] });
 }
 
 /** Returns the folders above a path: `a` and `a/b` for `a/b/c`. */

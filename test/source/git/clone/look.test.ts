@@ -27,11 +27,11 @@ it('a look asks git once about a folder in which a write changes many files, and
   await rm(join(repository.folder, 'ds/groups/g7.yaml'));
   await expect(source.publisher.publish(head, [draft])).rejects.toMatchObject({
     kind: 'conflict',
-    details: { paths: ['groups/g7.yaml'] },
+    details: { paths: ['ds/groups/g7.yaml'] },
   });
   await write(repository, 'ds/groups/new.yaml', 'mine');
   await expect(source.publisher.publish(head, [draft])).rejects.toMatchObject({
     kind: 'conflict',
-    details: { paths: ['groups/new.yaml', 'groups/g7.yaml'] },
+    details: { paths: ['ds/groups/new.yaml', 'ds/groups/g7.yaml'] },
   });
 });

@@ -35,7 +35,8 @@ describe('work that a user begins while a write waits for a lock', () => {
     await work(repository);
     await sleep(500);
     await rm(path);
-    expect(await written).toMatchObject({ kind: 'conflict', details: { paths: Object.keys(edits) } });
+    const paths = Object.keys(edits).map((path) => `ds/${path}`);
+    expect(await written).toMatchObject({ kind: 'conflict', details: { paths } });
     expect(await status(repository)).toBe(shown);
     expect(await read(repository, 'ds/apps/new.yaml')).toBe(shown === '' ? 'mine' : null);
   });

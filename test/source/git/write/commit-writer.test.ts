@@ -160,7 +160,7 @@ describe('a commit', () => {
     const { base, writer } = await start();
     await expect(writer.write(base, [draftOf({ 'apps/\ufffd/web.yaml': 'x' })])).rejects.toMatchObject({
       kind: 'conflict',
-      details: { paths: ['apps/\ufffd/web.yaml'] },
+      details: { paths: ['ds/apps/\ufffd/web.yaml'] },
     });
   });
 
@@ -248,7 +248,7 @@ describe('a path that collides with an existing one', () => {
     await expect(writer.write(base, [draftOf({ [path]: '' })])).rejects.toMatchObject({
       kind: 'conflict',
       message: expect.stringContaining(`${inTheWay} is in the way of`),
-      details: { paths: [path] },
+      details: { paths: [`ds/${path}`] },
     });
   });
 

@@ -97,7 +97,8 @@ const ROWS: readonly Row[] = [
 
 describe("a user's work on a file of the write", () => {
   it.each(ROWS)('makes the write a conflict that names the file and changes nothing (%s)', async (...row) => {
-    const [, edits, work, dirty = Object.keys(edits)] = row;
+    const [, edits, work, names = Object.keys(edits)] = row;
+    const dirty = names.map((path) => `ds/${path}`);
     const { repository, base, source } = await start();
     await work(repository);
     const before = await stateOf(repository);
@@ -140,7 +141,7 @@ describe('a folder that a user moved, leaving a symlink in its place', () => {
       await expect(publishOne(source, edits as Record<string, string | null>)).rejects.toMatchObject({
         kind: 'conflict',
         message: expect.stringContaining(path),
-        details: { paths: [path] },
+        details: { paths: [`ds/${path}`] },
       });
       expect(await repository.git('rev-parse', 'HEAD')).toBe(base);
       expect(await readlink(join(repository.folder, 'ds/apps'))).toBe(outside);
@@ -256,7 +257,7 @@ describe("a user's work that begins after the write has checked for it", () => {
     const source = await openSource(join(repository.folder, 'ds'), null, { faults });
     await expect(publishOne(source, edits)).rejects.toMatchObject({
       kind: 'conflict',
-      details: { paths: Object.keys(edits) },
+      details: { paths: Object.keys(edits).map((path) => `ds/${path}`) },
     });
     expect(await stateOf(repository)).toEqual(await states[0]);
     expect(await repository.git('rev-parse', 'main')).toBe(base);

@@ -94,7 +94,7 @@ describe('two new files of one write whose names differ only by case', () => {
     await expect(published).rejects.toMatchObject({
       kind: 'conflict',
       message: expect.stringContaining('differs only by case'),
-      details: { paths: ['apps/New.yaml'] },
+      details: { paths: ['ds/apps/New.yaml'] },
     });
     expect(await read(repository, 'ds/apps/new.yaml')).toBeNull();
     await expectStatus(repository, '');

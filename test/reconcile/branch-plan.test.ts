@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createBranchPlans } from '../../src/reconcile/branch-plan.ts';
+import { type BranchPlan, createBranchPlans } from '../../src/reconcile/branch-plan.ts';
 import type { Merged, Reader, Source } from '../../src/source/source.ts';
 import { buildEngine, wrap } from '../support/engine.ts';
 import { DEFAULTS } from '../support/fleet.ts';
@@ -64,4 +64,34 @@ it('a plan that takes too long is refused, and the next one is made', async () =
   });
   await expect(plan('topic')).rejects.toMatchObject({ kind: 'unavailable', message: /within 0\.05 seconds/ });
   expect((await plan('main')).steps).toEqual([]);
+});
+
+it('a plan that is asked for while a revision is applied starts from that revision', async () => {
+  let whileApplying = async (): Promise<void> => undefined;
+  const { repository, commit, source, reconciler } = await buildEngine({
+    files: { 'apps/web.yaml': 'container_image: web:1\n', 'apps/db.yaml': 'container_image: db:1\n' },
+    wrapStore: (store) =>
+      wrap(store, {
+        apply: async (batch) => {
+          await whileApplying();
+          return store.apply(batch);
+        },
+      }),
+  });
+  await reconciler.reconcile();
+  await repository.git('switch', '--quiet', '--create', 'topic');
+  await commit({ 'apps/web.yaml': 'container_image: web:2\n' });
+  await repository.git('switch', '--quiet', 'main');
+  const head = await commit({ 'apps/web.yaml': 'container_image: web:2\n', 'apps/db.yaml': null });
+  const { plan } = createBranchPlans({ source, reconciler, defaults: DEFAULTS, maxTime: 60_000 });
+  const plans: Promise<BranchPlan>[] = [];
+  whileApplying = async () => {
+    plans.push(plan('topic'));
+    // Long enough for a plan that does not wait.
+    await sleep(500);
+  };
+  await reconciler.reconcile();
+  expect(await Promise.all(plans)).toEqual([
+    expect.objectContaining({ base: head, steps: [], problems: [] }),
+  ]);
 });

@@ -151,7 +151,7 @@ describe('docs/contract.md, 10.5: uncommitted work in the checkout', () => {
     await writeFile(join(manager.repository.folder, FILE), 'container_image: mine:1\n');
     const reply = await expectNothingWritten(manager, () => manager.delete(WEB));
     expect([reply.status, reply.body.paths]).toEqual([409, ['desired-state/apps/web.yaml']]);
-    expect(reply.body.error).toMatch(/^apps\/web\.yaml: /);
+    expect(reply.body.error).toMatch(/^desired-state\/apps\/web\.yaml: /);
   });
 
   it('the file of a group that lists a deleted app has uncommitted work: 409, nothing changed anywhere', async () => {

@@ -44,6 +44,11 @@ const FOLDER: Operand = {
   name: '[FOLDER]',
   meaning: 'the folder that contains apps/ and device-groups/; DESIRED_STATE by default',
 };
+const WATCH: CommandOption = {
+  name: 'watch',
+  meaning: 'run again after each change of a file, until Ctrl-C',
+};
+
 const FORMAT: CommandOption = {
   name: 'format',
   value: 'FORMAT',
@@ -99,7 +104,7 @@ export const COMMANDS = {
     name: 'validate',
     summary: 'check the files of a desired state',
     operand: FOLDER,
-    options: [FORMAT],
+    options: [FORMAT, WATCH],
     details: [
       'Needs no server and no store. Reads the folder as if everything in it were committed. Warnings do not fail the check.',
       'The only settings it reads are DESIRED_STATE and DEFAULT_NETWORKS.',
@@ -117,6 +122,7 @@ export const COMMANDS = {
         meaning: 'the commit, branch or tag to compare with; HEAD by default',
       },
       { name: 'exit-code', meaning: 'exit with 1 if anything would change' },
+      WATCH,
       {
         ...FORMAT,
         meaning:

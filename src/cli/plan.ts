@@ -25,12 +25,30 @@ import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { renderMarkdown } from './markdown.ts';
 import { type Findings, type Format, renderFindings } from './report.ts';
 import { unknownRevision } from './unknown-revision.ts';
+import { runOrWatch } from './watch.ts';
 import { listFolder, loadWorkTree, openRepository, type WorkTree } from './work-tree.ts';
 
 /** Runs `holdfast plan`: shows how the files in a folder would change the state at a revision. */
 export async function plan(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { operand: folderArgument, format, options } = parseCommand<Format | 'markdown'>(COMMANDS.plan, args);
   const { folder, defaults } = fleetSettings(io, folderArgument);
+  const isWatching = options['watch'] === true;
+  return runOrWatch(folder, { isWatching, format }, io, () =>
+    showPlan({ folder, defaults, format, options }, io),
+  );
+}
+
+interface PlanRequest {
+  folder: string;
+  defaults: AppDefaults;
+  format: Format | 'markdown';
+  options: Readonly<Record<string, unknown>>;
+}
+
+async function showPlan(
+  { folder, defaults, format, options }: PlanRequest,
+  io: CommandIo,
+): Promise<ExitCode> {
   const {
     state: desired,
     warnings,

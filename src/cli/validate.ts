@@ -14,13 +14,25 @@ import {
   suggestApps,
 } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
-import { renderFindings } from './report.ts';
+import { type Format, renderFindings } from './report.ts';
+import { runOrWatch } from './watch.ts';
 import { listFolder, loadWorkTree, tryRepository, type WorkTree } from './work-tree.ts';
 
 /** Runs `holdfast validate`: checks the files of a folder as a manager would check a commit of them. */
 export async function validate(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { operand: folderArgument, format } = parseCommand(COMMANDS.validate, args);
+  const { operand: folderArgument, format, options } = parseCommand(COMMANDS.validate, args);
   const { folder, defaults } = fleetSettings(io, folderArgument);
+  return runOrWatch(folder, { isWatching: options['watch'] === true, format }, io, () =>
+    check(folder, defaults, format, io),
+  );
+}
+
+async function check(
+  folder: string,
+  defaults: AppDefaults,
+  format: Format,
+  io: CommandIo,
+): Promise<ExitCode> {
   const { state, warnings } = await readFolder(folder, defaults, io);
   await requireFleet(folder, state);
   const { problems: planProblems } = makePlan(state.keys(), state, new AppliedState(), suggestApps(state));

@@ -21,7 +21,7 @@ const WORDS = [
   'validate',
   'worker',
 ];
-const PLAN = ['--against', '--exit-code', '--format', '--help'];
+const PLAN = ['--against', '--exit-code', '--format', '--help', '--watch'];
 
 /** Command lines up to the cursor, and what completes their last word. */
 const ROWS: [string, string[]][] = [

@@ -53,7 +53,7 @@ describe('the help of a command', () => {
 
   it('lists options, formats and exit codes', () => {
     const plan = helpText(COMMANDS.plan);
-    expect(plan).toContain('  holdfast plan [FOLDER] [--against REVISION] [--exit-code] [--format FORMAT]\n');
+    expect(plan).toContain('  holdfast plan [FOLDER] [--against REVISION] [--exit-code] [--watch]\n');
     expect(plan).toMatch(/text .*json .*github/);
     for (const code of [0, 1, 2, 3]) expect(plan).toMatch(new RegExp(`^ {2}${code} {2}\\w`, 'm'));
     expect(plan).toContain('settings it reads are DESIRED_STATE and DEFAULT_NETWORKS');

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '../../src/settings.ts';
-import { temporaryFolder } from '../support/folder.ts';
+import { temporaryFolder, writeFiles } from '../support/folder.ts';
 import { runProgram, runProgramOnTerminal, setUpFleet, takenPort } from './program.ts';
 
 /** Whether `script` of util-linux is there, which runs a program on a terminal. */
@@ -40,6 +40,21 @@ describe('the built program', () => {
     const file = 'desired-state/apps/web.yaml';
     expect(JSON.parse(bad.stdout).problems[0]).toMatchObject({ file, line: 2, column: 1 });
   });
+
+  it.each(['validate', 'plan'])(
+    '%s --watch runs again after a change of a file, until it is ended',
+    async (command) => {
+      const { repository } = await setUpFleet();
+      const started = runProgram([command, '--watch'], {}, repository.folder);
+      await started.waitFor(/0 problems|No changes\.\n/);
+      await writeFiles(repository.folder, BROKEN);
+      await started.waitFor(/web\.yaml:2:1: error/);
+      await writeFiles(repository.folder, FIXED);
+      await started.waitFor(/error[\s\S]*(0 problems|1 to update, 0 to delete\.)\n/);
+      started.child.kill('SIGINT');
+      await started.ended;
+    },
+  );
 
   it('plans: prints the changes since a revision, exits with 1 for them with --exit-code, and refuses an unknown one', async () => {
     const { repository } = await setUpFleet();

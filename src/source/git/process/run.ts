@@ -31,10 +31,11 @@ export class GitFailure extends Error {
   readonly stderr: string;
 
   constructor(command: GitCommand, exitCode: number | null, stderr: string) {
-    const shown = redact(withoutTemporaryNames(stderr).replaceAll(PROGRESS, '')).trim().slice(0, 500);
+    const said = withoutMiddle(redact(withoutTemporaryNames(stderr)));
+    const shown = said.replaceAll(PROGRESS, '').trim().slice(0, 500);
     super(`git ${command.args[0]} failed: ${shown || `exit code ${exitCode}`}`);
     this.exitCode = exitCode;
-    this.stderr = redact(withoutTemporaryNames(stderr)).replaceAll(REST_OF_LONG_LINE, '$1');
+    this.stderr = said.replaceAll(REST_OF_LONG_LINE, '$1');
   }
 }
 
@@ -202,6 +203,13 @@ function watchLimits(
       return exceeded;
     },
   };
+}
+
+/** Characters at each end of a long text that are kept: what git says stands at its begin or its end. */
+const KEPT = 2 ** 18;
+
+function withoutMiddle(text: string): string {
+  return text.length <= 2 * KEPT ? text : `${text.slice(0, KEPT)}\n${text.slice(-KEPT)}`;
 }
 
 /** Leaves out of paths the names that git makes up for temporary folders and files: they tell nobody anything, and differ each time. */

@@ -99,6 +99,14 @@ describe('runGit', () => {
     expect(performance.now() - start).toBeLessThan(900);
   });
 
+  it('keeps both ends of a very long text, and nothing of an address in what it leaves out', () => {
+    const middle = 'https://me:secret@example.com '.repeat(200_000);
+    const failure = new GitFailure(command('push'), 128, `first\n${middle}\nfatal: last`);
+    expect(failure.stderr).toMatch(/^first\n[^]*\nfatal: last$/);
+    expect(failure.stderr.length).toBeLessThan(600_000);
+    expect(failure.stderr).not.toContain('secret');
+  });
+
   it('rejects if git is not installed', async () => {
     const failure = await failureOf(
       runGit({ ...context, env: { PATH: '/nonexistent' } }, commands.version()),

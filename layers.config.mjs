@@ -168,7 +168,7 @@ export const layers = {
     promise: 'what the worker keeps in DATA_DIR: worker.json, and the socket that also locks the folder',
   },
   'worker/link': {
-    may: ['errors', 'async', 'protocol'],
+    may: ['errors', 'async', 'text', 'protocol'],
     promise: 'polls the manager and sends reports to it',
   },
   'worker/status': {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import * as z from 'zod';
 import { AppRecord, InfoRecord, readAppRecord } from '../../protocol/info.ts';
 import { Name } from '../../protocol/name.ts';
+import { printable } from '../../text/printable.ts';
 import { isDeeperThan } from '../../protocol/values.ts';
 import type { Reply } from './http-request.ts';
 
@@ -28,6 +29,10 @@ interface InfoApp {
   id: number;
   record: Readonly<Record<string, unknown>>;
 }
+
+/** Unknown fields that are named, and characters of a name: a manager of the future has few, with short names. */
+const MOST_NAMED = 20;
+const LONGEST_NAME = 64;
 
 /** Levels of lists and maps: far more than a manager accepts in a file, few enough for whatever walks through them. */
 const MAX_DEPTH = 64;
@@ -125,5 +130,5 @@ function listProblem({ apps_list: names, apps }: InfoShape): string | null {
 function unknownFields(info: InfoShape): string[] {
   const names = new Set(Object.keys(info).filter((name) => !Object.hasOwn(InfoRecord.shape, name)));
   for (const app of info.apps) for (const name of readAppRecord(app).unknown) names.add(`apps.${name}`);
-  return [...names];
+  return [...names].slice(0, MOST_NAMED).map((name) => printable(name.slice(0, LONGEST_NAME)));
 }

@@ -1,4 +1,5 @@
 import type { WorkerReport } from '../../protocol/report.ts';
+import { printable } from '../../text/printable.ts';
 import { createRequests, type Reply, RequestError, type Requests } from './http-request.ts';
 import { checkedReply, type InfoReply } from './info-reply.ts';
 import { retryAfterOf } from './retry-after.ts';
@@ -117,7 +118,10 @@ function resultOf(reply: Reply, settings: LinkSettings, hasTags: boolean): PollR
   const { status, headers } = reply;
   const group = headers[GROUP_HEADER];
   if (group !== undefined && group !== settings.group)
-    return trouble('bad-reply', `the reply is for the device group "${group}", not "${settings.group}"`);
+    return trouble(
+      'bad-reply',
+      `the reply is for the device group "${shown(group)}", not "${settings.group}"`,
+    );
   if (status === 200) {
     const checked = checkedReply(reply);
     return 'problem' in checked ? trouble('bad-reply', checked.problem) : { kind: 'new', reply: checked };
@@ -148,11 +152,15 @@ function isAbsentGroup([key, value]: [string, unknown]): boolean {
 /** Characters of a reply that are shown. */
 const SHOWN = 200;
 
+function shown(text: string): string {
+  return printable(text.slice(0, SHOWN));
+}
+
 function textOfStatus({ status, body, headers }: Reply): string {
   if (status === 401)
     return 'the manager refuses the credentials (401); check DEVICE_AUTH_USER and DEVICE_AUTH_PASSWORD';
   const isPage = headers['content-type']?.includes('html') === true;
-  const said = isPage ? '' : body.trim().slice(0, SHOWN);
+  const said = isPage ? '' : shown(body.trim());
   return `the manager answers ${status}${said === '' ? '' : `: ${said}`}`;
 }
 

@@ -174,6 +174,15 @@ describe('a poll', () => {
     });
   });
 
+  it('shows no character of an unknown name that deceives a reader, nor more than twenty names', async () => {
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`x${index}`, 0]));
+    const body = { ...info({}), 'a\u202eb': 0, [`y${'z'.repeat(500)}`]: 0, ...many };
+    const result = await poll(json(body));
+    const names = result.kind === 'new' ? result.reply.unknownFields : [];
+    expect(names.slice(0, 2)).toEqual(['a\\u202eb', `y${'z'.repeat(63)}`]);
+    expect(names).toHaveLength(20);
+  });
+
   it.each([
     ['a weak tag', { etag: 'W/"0a1b.42-hash"' }, { etag: 'W/"0a1b.42-hash"', fleet: '0a1b' }],
     ['a tag of another form', { etag: '"abc"' }, { etag: '"abc"', fleet: null }],

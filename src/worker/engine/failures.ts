@@ -21,8 +21,12 @@ const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp
   { code: 'absent', status: 404 },
 ];
 
-/** Characters. A registry's whole page of HTML can stand in a message. */
+/** Characters that are shown. A registry's whole page of HTML can stand in a message. */
 const LONGEST = 500;
+/** Characters that patterns meet: a registry may write millions, and time grows with their square. */
+const LONGEST_READ = 4096;
+/** Characters in which secrets are looked for. */
+const LONGEST_SEARCHED = 65_536;
 /** Characters. Replacing shorter values would make a message unreadable and tell what they are by their places. */
 const SHORTEST_SECRET = 4;
 
@@ -40,8 +44,25 @@ export function refusal(
   text: string,
   secrets: readonly string[] = [],
 ): EngineError {
-  const said = tidy(redact(text, secrets));
-  return new EngineError(codeOf(status, text), said === '' ? `${call}: the engine answered ${status}` : said);
+  const readable = redact(text.slice(0, LONGEST_SEARCHED), secrets).slice(0, LONGEST_READ);
+  const said = tidy(readable);
+  const code = codeOf(status, readable);
+  if (code === 'port-taken') return new EngineError(code, portText(readable));
+  return new EngineError(code, said === '' ? `${withShortIds(call)}: the engine answered ${status}` : said);
+}
+
+/** Says who has a port, in words for people: engines bury that in the path through their own parts. */
+function portText(text: string): string {
+  const [, port] = /:(\d{1,5})(?:: bind| failed)/.exec(text) ?? [];
+  const what = port === undefined ? 'a port of the app' : `port ${port}`;
+  return /already allocated/i.test(text)
+    ? `another container of this device has ${what}`
+    : `a program of this device that is no container of this engine has ${what}; ss -ltnup shows which`;
+}
+
+/** Returns a text in which ids of 64 digits have 12, as `docker ps` shows them. */
+export function withShortIds(text: string): string {
+  return text.replace(/(?<![0-9a-f])([0-9a-f]{12})[0-9a-f]{52}(?![0-9a-f])/g, '$1');
 }
 
 function redact(text: string, secrets: readonly string[]): string {
@@ -51,6 +72,6 @@ function redact(text: string, secrets: readonly string[]): string {
 }
 
 function tidy(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim();
+  const line = withShortIds(text.replace(/\s+/g, ' ').trim());
   return line.length > LONGEST ? `${line.slice(0, LONGEST)} …` : line;
 }

@@ -36,12 +36,17 @@ function failureIn({ error, errorDetail }: Record<string, unknown>): string | nu
   return error === undefined ? null : `${error}`;
 }
 
+/** Characters of a line. A registry's error is in one of them. */
+const LONGEST_LINE = 4 * 2 ** 20;
+
 async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
   let rest = '';
   response.setEncoding('utf8');
   for await (const chunk of response as AsyncIterable<string>) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
+    if (rest.length > LONGEST_LINE)
+      throw new EngineError('refused', "the engine's answer to a pull is too large");
     yield* lines.filter((line) => line.trim() !== '');
   }
   if (rest.trim() !== '') yield rest;

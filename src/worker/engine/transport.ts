@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
 import { EngineError } from './engine.ts';
+import { withShortIds } from './failures.ts';
 
 /** One request to an engine. */
 export interface Call {
@@ -83,7 +84,7 @@ function watch(request: ClientRequest, { limit, signal, method, path }: Call) {
     reason ??= why;
     request.destroy(why);
   };
-  const what = `${method} ${path.replace(/\?.*$/, '')}`;
+  const what = withShortIds(`${method} ${path.replace(/\?.*$/, '')}`);
   const timer = setTimeout(
     () => end(new EngineError('timeout', `no answer of the engine for ${limit} seconds (${what})`)),
     limit * 1000,

@@ -58,6 +58,36 @@ describe('what an engine says', () => {
     expect(message.length).toBeLessThan(600);
   });
 
+  it('is read in milliseconds, however long it is and whatever it repeats', () => {
+    // With the whole text, each of these takes minutes.
+    for (const part of ['manifest for ', 'network ', 'task ', 'container name ', ' ', '::: denied'])
+      expect(refusal('POST /x', 500, part.repeat(2 ** 20)).code).toMatch(/^(refused|unauthorized)$/);
+  });
+
+  it('shows no id of 64 digits', () => {
+    const id = '3f6d97e8aabb'.padEnd(64, '0');
+    expect(refusal('POST /x', 500, `endpoint web (${id}) failed`).message).toBe(
+      'endpoint web (3f6d97e8aabb) failed',
+    );
+    expect(refusal(`POST /containers/${id}/start`, 503, '').message).toBe(
+      'POST /containers/3f6d97e8aabb/start: the engine answered 503',
+    );
+  });
+
+  it.each([
+    [
+      `${DRIVER}: Error starting userland proxy: listen tcp4 0.0.0.0:8080: bind: address already in use`,
+      'a program of this device that is no container of this engine has port 8080; ss -ltnup shows which',
+    ],
+    [
+      `${DRIVER}: Bind for 0.0.0.0:8080 failed: port is already allocated`,
+      'another container of this device has port 8080',
+    ],
+    ['port is already allocated', 'another container of this device has a port of the app'],
+  ])('says who has a port: %s', (text, message) => {
+    expect(refusal('POST /x', 500, text)).toMatchObject({ code: 'port-taken', message });
+  });
+
   it('is named by its status and its call if it has no text', () => {
     expect(refusal('POST /x', 503, '').message).toBe('POST /x: the engine answered 503');
   });

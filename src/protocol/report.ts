@@ -1,5 +1,8 @@
 import * as z from 'zod';
 
+/** The most bytes of a report, as JSON, that a manager takes. */
+export const MAX_REPORT_BYTES = 65_536;
+
 const TOO_LATE = `must be ${Number.MAX_SAFE_INTEGER} or less`;
 
 /** A report as devices send it. Three fields are checked; all others are kept as sent (docs/contract.md, 2.4). */
@@ -54,6 +57,7 @@ export const TROUBLE_CODES = [
   'foreign-containers',
   'group-gone',
   'state-not-saved',
+  'report-cut',
 ] as const;
 export type TroubleCode = (typeof TROUBLE_CODES)[number];
 

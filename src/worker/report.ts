@@ -1,4 +1,9 @@
-import type { ReportedContainer, WorkerReport } from '../protocol/report.ts';
+import {
+  MAX_REPORT_BYTES,
+  type ReportedContainer,
+  type Trouble,
+  type WorkerReport,
+} from '../protocol/report.ts';
 import type { StatusContainer, WorkerStatus } from './status.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -50,6 +55,45 @@ export function buildReport({ status, machine, figures, isUpdate, now }: ReportI
     reports_dropped: status.reports_dropped,
     uptime: status.uptime,
   };
+}
+
+/** What a report that is too large goes without, in this order. */
+const LESS_IMPORTANT: readonly [what: string, without: (report: WorkerReport) => WorkerReport][] = [
+  ['its containers', (report) => ({ ...report, apps_containers: [] })],
+  [
+    'the last lines of containers',
+    (report) => ({
+      ...report,
+      apps: report.apps.map((app) => ({ ...app, error: app.error && withoutLog(app.error) })),
+    }),
+  ],
+];
+
+function withoutLog({ log: _, ...trouble }: Trouble): Trouble {
+  return trouble;
+}
+
+/**
+ * Returns the report in a size that managers take. What is left out is named in a warning among its problems. A report
+ * can be too large even so, with some hundred apps.
+ */
+export function fittedReport(report: WorkerReport): WorkerReport {
+  const bytes = bytesOf(report);
+  let fitted = report;
+  const left: string[] = [];
+  for (const [what, without] of LESS_IMPORTANT) {
+    if (bytesOf(fitted) <= MAX_REPORT_BYTES) break;
+    left.push(what);
+    const text = `a report of ${bytes} bytes was sent without ${left.join(' and ')}; managers take ${MAX_REPORT_BYTES}`;
+    const since = report.report_creation_time;
+    const warning: Trouble = { code: 'report-cut', text, since, attempts: 0, next_try: null };
+    fitted = { ...without(fitted), problems: [...report.problems, warning] };
+  }
+  return fitted;
+}
+
+function bytesOf(report: WorkerReport): number {
+  return Buffer.byteLength(JSON.stringify(report));
 }
 
 function memoryUsage({ memory }: MachineFigures): WorkerReport['memory_usage'] {

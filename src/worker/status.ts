@@ -41,6 +41,7 @@ export type WorkerStatus = Pick<
 const WARNINGS: ReadonlySet<TroubleCode> = new Set<TroubleCode>([
   'foreign-containers',
   'ids-behind',
+  'report-cut',
   'stale-image',
   'state-not-saved',
   'unknown-fields',

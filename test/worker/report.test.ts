@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { Report, WorkerReport } from '../../src/protocol/report.ts';
+import { MAX_REPORT_BYTES, Report, WorkerReport } from '../../src/protocol/report.ts';
 import { createMachine, readDisk } from '../../src/worker/machine.ts';
-import { buildReport, type MachineFigures } from '../../src/worker/report.ts';
-import { deviceStatus, trouble } from './support.ts';
+import { buildReport, fittedReport, type MachineFigures } from '../../src/worker/report.ts';
+import { app, deviceStatus, trouble } from './support.ts';
 
 const GIB = 1024 ** 3;
 const MACHINE: MachineFigures = {
@@ -58,6 +58,45 @@ describe('buildReport', () => {
     });
     expect(WorkerReport.parse(report)).toEqual(report);
     expect(Report.parse(report)).toEqual(report);
+  });
+});
+
+describe('a report that managers would refuse for its size', () => {
+  const log = Array.from({ length: 20 }, () => 'x'.repeat(500));
+  const taken = (name: string, lines: string[]) =>
+    app({ name, state: 'rolled_back', error: trouble({ code: 'crashed', next_try: null, log: lines }) });
+  const reportOf = (members: Parameters<typeof deviceStatus>[0]) => {
+    const input = { status: deviceStatus(members), machine: MACHINE, figures: new Map() };
+    return buildReport({ ...input, isUpdate: true, now: 1_000_100 });
+  };
+  const sizeOf = (report: unknown): number => Buffer.byteLength(JSON.stringify(report));
+
+  it('goes without its containers, and says so', () => {
+    const containers = Array.from({ length: 400 }, () => CONTAINER!);
+    const report = reportOf({ containers, apps: [taken('web', log)] });
+    const fitted = fittedReport(report);
+    expect(sizeOf(report)).toBeGreaterThan(MAX_REPORT_BYTES);
+    expect(sizeOf(fitted)).toBeLessThanOrEqual(MAX_REPORT_BYTES);
+    expect(fitted).toMatchObject({ apps_containers: [], apps: [{ error: { log } }] });
+    expect(fitted.problems).toMatchObject([
+      { code: 'report-cut', text: expect.stringContaining('was sent without its containers; managers take') },
+    ]);
+    expect(WorkerReport.parse(fitted)).toEqual(fitted);
+  });
+
+  it('goes without the last lines as well where that is not enough, and keeps why apps were taken back', () => {
+    const apps = Array.from({ length: 10 }, (_, index) => taken(`web-${index}`, log));
+    const fitted = fittedReport(reportOf({ apps }));
+    expect(sizeOf(fitted)).toBeLessThanOrEqual(MAX_REPORT_BYTES);
+    expect(fitted.apps.map(({ state, error }) => [state, error?.code, error?.log])).toEqual(
+      apps.map(() => ['rolled_back', 'crashed', undefined]),
+    );
+    expect(fitted.problems).toHaveLength(1);
+  });
+
+  it('is left as it is if it is small', () => {
+    const report = reportOf({ apps: [taken('web', log)] });
+    expect(fittedReport(report)).toBe(report);
   });
 });
 

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
 import { ObjectId } from '../../protocol/info.ts';
-import { Report, WorkerReport } from '../../protocol/report.ts';
+import { MAX_REPORT_BYTES, Report, WorkerReport } from '../../protocol/report.ts';
 import {
   type ReportPage,
   type ReportQuery,
@@ -24,8 +24,6 @@ import { sendAtRevision, withRevision } from '../revision.ts';
 
 /** How many invalid reports of one request are named. A body has room for three hundred thousand. */
 const MAX_INVALID = 20;
-/** The most bytes of a report, as JSON. */
-const MAX_REPORT_BYTES = 65_536;
 
 /** The last id of a page, as plain text or as the JSON that the page contains. */
 const LAST_ID = /^([0-9A-Fa-f]{24}|\s*\{\s*"\$oid"\s*:\s*"[0-9A-Fa-f]{24}"\s*\}\s*)$/;

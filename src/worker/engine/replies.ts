@@ -126,7 +126,10 @@ export function statsOf(reply: Reply): { cpu: number; memory: number } | null {
   return { cpu: Math.round(cpu * 10_000) / 100, memory: Math.max(0, number(memory['usage']) - cache) };
 }
 
-/** Returns the lines of a container's log, whose pieces have a header each unless the container has a terminal. */
+/** Characters of a line of a container's log that are kept. */
+const LONGEST_LINE = 500;
+
+/** Returns the lines of a container's log, cut where they are long, whose pieces have a header each unless the container has a terminal. */
 export function logLines(body: Buffer): string[] {
   const pieces: Buffer[] = [];
   let rest = body;
@@ -139,7 +142,8 @@ export function logLines(body: Buffer): string[] {
   return output
     .toString('utf8')
     .split(/\r?\n/)
-    .filter((line) => line !== '');
+    .filter((line) => line !== '')
+    .map((line) => (line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)} …` : line));
 }
 
 function stateOf(word: string): ContainerState {

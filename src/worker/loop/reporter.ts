@@ -1,7 +1,7 @@
 import type { SendResult } from '../link/link.ts';
 import type { ReportKind } from '../link/outbox.ts';
 import { createMachine } from '../machine.ts';
-import { buildReport, type ContainerFigures } from '../report.ts';
+import { buildReport, fittedReport, type ContainerFigures } from '../report.ts';
 import type { WorkerStatus } from '../status.ts';
 import type { Device } from './device.ts';
 import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
@@ -82,7 +82,11 @@ export class Reporter {
       this.#machine.read([this.#device.info?.root ?? '/', '/']),
       this.#figures(),
     ]);
-    return buildReport({ status, machine, figures, isUpdate, now: wallTimeOf(this.#parts) });
+    const report = buildReport({ status, machine, figures, isUpdate, now: wallTimeOf(this.#parts) });
+    const fitted = fittedReport(report);
+    const cut = fitted.problems.find(({ code }) => code === 'report-cut');
+    if (cut !== undefined) this.#parts.logger.warn(cut.text);
+    return fitted;
   }
 
   async #figures(): Promise<Map<string, ContainerFigures>> {

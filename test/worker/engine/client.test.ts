@@ -122,6 +122,8 @@ describe.each(NAMES)('the client of an engine, with %s,', (dialect) => {
     fake.container(id).log.push('one', 'two', 'three');
     expect(await engine.logs(id, 2)).toEqual(['two', 'three']);
     expect(await engine.logs('nobody', 2)).toEqual([]);
+    fake.container(id).log.push('x'.repeat(16_384));
+    expect(await engine.logs(id, 1)).toEqual([`${'x'.repeat(500)} …`]);
   });
 
   it('makes a network once', async () => {

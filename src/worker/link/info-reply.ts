@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import * as z from 'zod';
 import { AppRecord, InfoRecord, readAppRecord } from '../../protocol/info.ts';
 import { Name } from '../../protocol/name.ts';
-import { printable } from '../../text/printable.ts';
 import { isDeeperThan } from '../../protocol/values.ts';
+import { printable } from '../../text/printable.ts';
 import type { Reply } from './http-request.ts';
 
 /** A reply with what a device group wants. Its shape is checked, the fields of its apps are not. */

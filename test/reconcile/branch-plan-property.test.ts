@@ -160,7 +160,7 @@ it(
     await repository.git('tag', 'begun');
     const { plan } = createBranchPlans({ source, reconciler, defaults: DEFAULTS, maxTime: 60_000 });
     const seen = { clean: 0, conflicts: 0 };
-    const property = fc.asyncProperty(anyEdits, anyEdits, async (ofTopic, ofMain) => {
+    const tryOut = async (ofTopic: readonly Edit[], ofMain: readonly Edit[]): Promise<void> => {
       await repository.git('switch', '--quiet', '--force-create', 'topic', 'begun');
       await commitEdits(engine, BEGUN, ofTopic);
       await repository.git('switch', '--quiet', '--force-create', 'main', 'begun');
@@ -179,10 +179,16 @@ it(
       const fresh = after.filter((each) => !isOld(JSON.stringify(each)));
       expect(planned.problems).toEqual(expect.arrayContaining(fresh));
       seen[conflicts.length > 0 ? 'conflicts' : 'clean'] += 1;
+    };
+    let running = Promise.resolve();
+    const property = fc.asyncProperty(anyEdits, anyEdits, (ofTopic, ofMain) => {
+      running = tryOut(ofTopic, ofMain);
+      return running;
     });
     const limits = SEARCH > 0 ? { interruptAfterTimeLimit: SEARCH, numRuns: 100_000 } : { numRuns: 30 };
     await fc.assert(property, { ...limits, seed: seedOfRun(), endOnFailure: false });
-    expect(seen).toEqual({ clean: expect.any(Number), conflicts: expect.any(Number) });
+    // At the end of its time, the search leaves its last example running.
+    await running;
     expect(Math.min(seen.clean, seen.conflicts)).toBeGreaterThan(0);
   },
   120_000 + SEARCH,

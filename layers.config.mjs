@@ -113,10 +113,15 @@ export const layers = {
     promise: 'an API write becomes a commit, and waits until it is applied',
   },
   fleet: { may: ['protocol'], promise: 'the devices that poll this manager' },
+  accounts: {
+    may: ['errors', 'async'],
+    promise: 'who somebody is, and what they may do',
+  },
   http: {
     may: [
       'errors',
       'async',
+      'accounts',
       'events',
       'protocol',
       'desired',

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { isDevice } from '../accounts/principal.ts';
 import { createRefusalLog, loggedUrl } from './refusal-log.ts';
 import { INFO_ROUTE } from './routes/info.ts';
 
@@ -27,7 +28,7 @@ export function useRequestLog(app: FastifyInstance, logger: FastifyBaseLogger): 
 /** Whether a request was refused to somebody whom the log must not trust. Failures of devices have logs of their own. */
 function isCounted({ user, route }: FastifyRequest, status: number): boolean {
   if (status < 400 || route === PROBE) return false;
-  return user === null || (user.isDevice === true && status < 500);
+  return user === null || (isDevice(user) && status < 500);
 }
 
 /** Whether a request is a read or a report, of which devices send so many that they would bury the rest of the log. */

@@ -7,7 +7,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import type { Authenticator } from './access/authentication.ts';
+import type { Authenticator } from '../accounts/authenticator.ts';
 import { checkAccess, useGate } from './access/gate.ts';
 import { refuseHost, type ServesHost, useHosts } from './access/hosts.ts';
 import type { Api } from './api.ts';

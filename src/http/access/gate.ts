@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Authenticator } from '../../accounts/authenticator.ts';
+import { type Action, authorize, type Principal } from '../../accounts/principal.ts';
 import { RequestRefused } from '../request-refused.ts';
-import type { Authenticator, User } from './authentication.ts';
 
 /** All paths below these need credentials, even if they do not exist (docs/contract.md, 6.1). */
 const GUARDED = /^\/(api|metrics)(\/|$)/;
@@ -10,12 +11,12 @@ const CHALLENGE = 'Basic realm="Holdfast", charset="UTF-8"';
 declare module 'fastify' {
   interface FastifyRequest {
     /** Who sent the request; set for every route that needs credentials. */
-    user: User;
+    user: Principal;
   }
   /** Properties of a route beside its schema. */
   interface FastifyContextConfig {
-    /** Whether the devices' account may use the route. */
-    isForDevices?: true;
+    /** What a request of the route does; undefined for a route that needs no credentials. */
+    action?: Action;
   }
 }
 
@@ -67,7 +68,9 @@ async function admit(
     throw new RequestRefused(401, 'credentials are missing or wrong', { access_allowed: false });
   }
   request.user = user;
-  if (user.isDevice && !request.routeOptions.config.isForDevices) throw denied('this account is for devices');
+  // What leads to no route is refused to devices as every other read is.
+  if (!authorize(user, request.routeOptions.config.action ?? 'read'))
+    throw denied('this account is for devices');
 }
 
 /** Returns the 403 for right credentials without permission (docs/contract.md, 6.2). */

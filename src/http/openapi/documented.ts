@@ -1,5 +1,6 @@
 import type { FastifyContextConfig } from 'fastify';
 import * as z from 'zod';
+import { type Action, isForDevices } from '../../accounts/principal.ts';
 import { Name } from '../../protocol/name.ts';
 import type { RouteObject } from '../request/checks.ts';
 import type { BodyRule } from '../request/fields.ts';
@@ -34,10 +35,8 @@ export interface RouteDocs {
   tag: Tag;
   reply: readonly [status: number, reply: ReplyDocs];
   errors: Readonly<Record<number, ReplyDocs | z.ZodNull>>;
-  /** Whether the route needs no credentials. */
-  isPublic?: true;
-  /** Whether the devices' account may use the route. */
-  isForDevices?: true;
+  /** What a request does; `public` needs no credentials. */
+  action: Action | 'public';
   /** The object whose name is in the path. */
   object?: RouteObject;
   /** The parameters of the path, if there is no `object`. */
@@ -48,19 +47,20 @@ export interface RouteDocs {
 
 /** Returns the options of a route that fastify and the document need. */
 export function documented(docs: RouteDocs): { schema: object; config: FastifyContextConfig } {
-  const { operationId, summary, tag, reply, errors, isPublic, isForDevices, object, ...bodies } = docs;
+  const { operationId, summary, tag, reply, errors, action, object, ...bodies } = docs;
   const [status, success] = reply;
-  const security = isPublic ? { security: [] } : {};
+  const security = action === 'public' ? { security: [] } : {};
   const response = { ...errors, [status]: success };
-  const description = isForDevices ? { description: 'The device account may use it as well.' } : {};
+  const forDevices = action !== 'public' && isForDevices(action);
+  const description = forDevices ? { description: 'The device account may use it as well.' } : {};
   const params = object && { params: z.object({ [nameParameter(object.kind)]: Name }) };
   const parts = { ...params, ...bodies };
   const schema = { operationId, summary, ...description, tags: [tag], ...security, ...parts, response };
-  return { schema, config: { ...(isForDevices && { isForDevices }), ...(object && { object }) } };
+  return { schema, config: { ...(action !== 'public' && { action }), ...(object && { object }) } };
 }
 
 /** Returns a short form of `documented` for the routes that change objects of one kind. */
-export function documentedWrites(tag: Tag, object: RouteObject) {
+export function documentedWrites(tag: Tag, action: Action, object: RouteObject) {
   const errors = writeErrors(object.kind);
   return (
     operationId: string,
@@ -72,6 +72,7 @@ export function documentedWrites(tag: Tag, object: RouteObject) {
       operationId,
       summary,
       tag,
+      action,
       object,
       reply,
       errors,

@@ -16,7 +16,7 @@ import { checkExistence } from '../request/checks.ts';
 import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';
 
-const docs = documentedWrites('apps', { kind: 'app' });
+const docs = documentedWrites('apps', 'operate', { kind: 'app' });
 
 /** Starting, stopping and restarting apps (docs/contract.md, 3). */
 export function appActionRoutes(app: FastifyInstance, api: Api): void {

@@ -27,6 +27,7 @@ const Changed = z
 
 const docs = documented({
   operationId: 'makeChanges',
+  action: 'edit',
   summary: 'Change several objects in one commit, or none',
   tag: 'changes',
   querystring: WriteOptions,

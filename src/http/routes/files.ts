@@ -33,6 +33,7 @@ const FileText = z.strictObject({ text: FreeText }).meta({ id: 'FileText' });
 
 const readDocs = documented({
   operationId: 'getFile',
+  action: 'read',
   summary: 'Read the file of an object, valid or not',
   tag: 'changes',
   params: ObjectPath,
@@ -41,6 +42,7 @@ const readDocs = documented({
 });
 const writeDocs = documented({
   operationId: 'putFile',
+  action: 'edit',
   summary: 'Write the file of an object',
   tag: 'changes',
   params: ObjectPath,

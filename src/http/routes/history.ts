@@ -46,6 +46,7 @@ const Query = z.strictObject({
 
 const listDocs = documented({
   operationId: 'listHistory',
+  action: 'read',
   summary: 'List what happened: commits, operations, refusals, rewrites; newest first',
   tag: 'history',
   querystring: Query,
@@ -55,6 +56,7 @@ const listDocs = documented({
 
 const detailDocs = documented({
   operationId: 'getHistoryEntry',
+  action: 'read',
   summary: 'Read an entry by its number or revision, with the values before and after',
   tag: 'history',
   params: z.object({

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import type { Authenticator } from '../../accounts/authenticator.ts';
+import { authorize } from '../../accounts/principal.ts';
 import { DEVICE_HEADER, GROUP_HEADER } from '../../protocol/poll.ts';
-import type { Authenticator } from '../access/authentication.ts';
 import type { ServesHost } from '../access/hosts.ts';
 import type { Api } from '../api.ts';
 import { matchesIfNoneMatch } from '../conditions.ts';
@@ -43,8 +44,10 @@ function createAnswer({ api, authenticator, servesHost, logsRequests }: Shortcut
     304: metrics.requestCounter('GET', INFO_ROUTE, 304),
   };
 
-  const admits = ({ host, authorization }: PollHeaders): boolean =>
-    servesHost(host) && authenticator.recall(authorization) !== null;
+  const admits = ({ host, authorization }: PollHeaders): boolean => {
+    const principal = servesHost(host) ? authenticator.recall(authorization) : null;
+    return principal !== null && authorize(principal, 'poll');
+  };
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     if (request.method !== 'GET' || logsRequests()) return false;

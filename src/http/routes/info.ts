@@ -15,9 +15,9 @@ import { withRevision } from '../revision.ts';
 
 const docs = documented({
   operationId: 'getDeviceGroupInfo',
+  action: 'poll',
   summary: 'Everything that a device of the group needs; devices poll this',
   tag: 'devices',
-  isForDevices: true,
   object: { kind: 'device_group' },
   reply: [200, json('The group with all its apps.', InfoRecord)],
   errors: {

@@ -5,6 +5,7 @@ import { commonErrors, plainText } from '../openapi/replies.ts';
 
 const docs = documented({
   operationId: 'getMetrics',
+  action: 'read',
   summary: 'Metrics of the process, the passes and the requests, in the Prometheus text format',
   tag: 'manager',
   reply: [200, plainText('The metrics.')],

@@ -79,14 +79,15 @@ function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
   const bodies = bodyRules(kind);
   const { noun, collection } = DESCRIPTORS[kind];
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
-  const writes = documentedWrites(tag, { kind });
-  const creates = documentedWrites(tag, { kind, isCreated: true });
+  const writes = documentedWrites(tag, 'edit', { kind });
+  const creates = documentedWrites(tag, 'edit', { kind, isCreated: true });
   const whole = bodyDocs(bodies.whole, `${title}Fields`);
   const partial = bodyDocs(bodies.partial, `${title}Change`);
   const updated = [202, json(`The updated ${noun}.`, record)] as const;
   return {
     list: documented({
       operationId: `list${title}s`,
+      action: 'read',
       summary: summaries.list,
       tag,
       reply: [200, json('The names, sorted.', Names)],
@@ -94,6 +95,7 @@ function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
     }),
     read: documented({
       operationId: `get${title}`,
+      action: 'read',
       summary: summaries.read,
       tag,
       object: { kind },

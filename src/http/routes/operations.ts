@@ -30,6 +30,7 @@ const Page = z.object({ operations: z.array(Operation) }).meta({ id: 'OperationP
 
 const docs = documented({
   operationId: 'listOperations',
+  action: 'read',
   summary: 'List restarts and prunes, with who and when; newest first',
   tag: 'manager',
   querystring: Query,

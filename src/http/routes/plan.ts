@@ -28,6 +28,7 @@ const BranchPlanRecord = z
 
 const docs = documented({
   operationId: 'planRevision',
+  action: 'read',
   summary: 'What a branch, tag or pull request of the origin would change',
   tag: 'manager',
   querystring: Query,

@@ -22,6 +22,7 @@ const tag = 'device groups';
 
 const allDocs = documented({
   operationId: 'pruneAll',
+  action: 'operate',
   summary: 'Remove unused images on all devices',
   tag,
   reply: [202, json('The new prune_id of each device group.', PruneResult)],
@@ -31,6 +32,7 @@ const allDocs = documented({
 
 const groupDocs = documented({
   operationId: 'pruneDeviceGroup',
+  action: 'operate',
   summary: 'Remove unused images on the devices of one group',
   tag,
   object: { kind: 'device_group' },

@@ -78,6 +78,7 @@ const Reconcile = z
 const tag = 'manager';
 const reconcileDocs = documented({
   operationId: 'getReconcileStatus',
+  action: 'read',
   summary: 'How far the manager has followed git',
   tag,
   reply: [200, json('How far it has followed git.', Reconcile)],
@@ -85,6 +86,7 @@ const reconcileDocs = documented({
 });
 const reconcileNowDocs = documented({
   operationId: 'reconcileNow',
+  action: 'operate',
   summary: 'Check the branch now',
   tag,
   reply: [200, json('How far it has followed git after this check.', Reconcile)],

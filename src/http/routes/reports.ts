@@ -84,6 +84,7 @@ const Accepted = z
 const tag = 'reports';
 const queryDocs = documented({
   operationId: 'queryReports',
+  action: 'read',
   summary: 'Query reports, page by page',
   tag,
   querystring: Query,
@@ -92,9 +93,9 @@ const queryDocs = documented({
 });
 const postDocs = documented({
   operationId: 'sendReports',
+  action: 'report',
   summary: 'Send one report or an array of reports',
   tag,
-  isForDevices: true,
   body: SentReports,
   reply: [200, json('All reports were stored.', Accepted)],
   errors: { ...commonErrors, ...bodyErrors, ...parameterErrors },

@@ -12,6 +12,7 @@ const DiffQuery = z.object({ from: Text, to: Text });
 
 const diffDocs = documented({
   operationId: 'compareRevisions',
+  action: 'read',
   summary: 'Compare the desired state of two revisions',
   tag: 'history',
   querystring: DiffQuery,
@@ -25,6 +26,7 @@ const BlameQuery = z.object({
 
 const blameDocs = documented({
   operationId: 'blameObject',
+  action: 'read',
   summary: 'Read which commit wrote each line of an object’s file',
   tag: 'history',
   params: ObjectPath,

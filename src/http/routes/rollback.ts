@@ -91,6 +91,7 @@ const Absent = z
 
 const docs = documented({
   operationId: 'rollback',
+  action: 'edit',
   summary: 'Bring objects back as they were at a revision, or take back a commit',
   tag: 'manager',
   querystring: WriteOptions,

@@ -12,9 +12,9 @@ const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string()
 
 const statusDocs = documented({
   operationId: 'getStatus',
+  action: 'poll',
   summary: 'Whether the API is available',
   tag,
-  isForDevices: true,
   reply: [200, json('It is available.', Available)],
   errors: {
     ...commonErrors,
@@ -23,17 +23,17 @@ const statusDocs = documented({
 });
 const healthDocs = documented({
   operationId: 'getHealth',
+  action: 'public',
   summary: 'Liveness probe: whether the process runs',
   tag,
-  isPublic: true,
   reply: [200, json('It runs.', Ok)],
   errors: {},
 });
 const readyDocs = documented({
   operationId: 'getReadiness',
+  action: 'public',
   summary: 'Readiness probe: whether the manager can serve devices',
   tag,
-  isPublic: true,
   reply: [200, json('It is ready.', Ok)],
   errors: { 503: json('It is not ready, and why.', NotReady) },
 });

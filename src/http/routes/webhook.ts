@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { equalInConstantTime } from '../access/authentication.ts';
+import { equalInConstantTime } from '../../accounts/authenticator.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { Fault, json } from '../openapi/replies.ts';
@@ -19,9 +19,9 @@ const Accepted = z.object({ accepted: z.literal(true) }).meta({ id: 'AcceptedWeb
 
 const docs = documented({
   operationId: 'receiveWebhook',
+  action: 'public',
   summary: 'Check the branch now; the webhook for GitHub, GitLab and Gitea',
   tag: 'manager',
-  isPublic: true,
   reply: [202, json('The manager checks the branch.', Accepted)],
   errors: {
     401: json('The signature is missing or wrong.', Fault),

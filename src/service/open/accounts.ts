@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import { replaceFile } from '../../disk/replace.ts';
-import { HoldfastError } from '../../errors.ts';
-import { createAdministrator, identity } from '../../http/access/admin.ts';
+import { createAdministrator, principalOf } from '../../accounts/admin.ts';
 import {
   type Account,
   type Authenticator,
   allowEverybody,
   createAuthenticator,
-} from '../../http/access/authentication.ts';
-import { plainPasswordCheck } from '../../http/access/password.ts';
+} from '../../accounts/authenticator.ts';
+import { plainPasswordCheck } from '../../accounts/password.ts';
+import { replaceFile } from '../../disk/replace.ts';
+import { HoldfastError } from '../../errors.ts';
 import type { Clock } from '../../process/clock.ts';
 import type { Config } from '../../settings.ts';
 
@@ -30,7 +30,7 @@ export async function openAuthenticator(
 ): Promise<{ authenticator: Authenticator; keepPassword(): Promise<void> }> {
   if (!config.AUTH_ENABLED) {
     logger.warn('authentication is off: anyone who can reach this server has full access');
-    const authenticator = allowEverybody(identity('anonymous', null));
+    const authenticator = allowEverybody(principalOf('anonymous', null, 'admin'));
     return { authenticator, keepPassword: () => Promise.resolve() };
   }
   const { account, keepPassword } = await createAdministrator({
@@ -60,10 +60,10 @@ function deviceAccount(
   admin: Account,
 ): Account[] {
   if (user === null || password === null) return [];
-  if (user === admin.user.name)
+  if (user === admin.principal.name)
     throw new HoldfastError(
       'invalid',
       `DEVICE_AUTH_USER is the administrator's name; give devices another one`,
     );
-  return [{ user: { ...identity(user, null), isDevice: true }, check: plainPasswordCheck(password) }];
+  return [{ principal: principalOf(user, null, 'device'), check: plainPasswordCheck(password) }];
 }

@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createAuthenticator } from '../../../src/http/access/authentication.ts';
-import { plainPasswordCheck } from '../../../src/http/access/password.ts';
+import { createAuthenticator } from '../../../src/accounts/authenticator.ts';
+import { plainPasswordCheck } from '../../../src/accounts/password.ts';
 import { createInfoCache } from '../../../src/http/info/cache.ts';
 import { useInfoShortcut } from '../../../src/http/routes/info-shortcut.ts';
 import type { GroupInfo, StoreState } from '../../../src/store/store.ts';
@@ -23,7 +23,7 @@ async function startServer({ logsRequests = false } = {}) {
   const app = Fastify();
   app.all('/*', async () => FROM_FASTIFY);
   const authenticator = createAuthenticator(
-    [{ user: { name: USER, email: 'a@b' }, check: plainPasswordCheck(PASSWORD) }],
+    [{ principal: { name: USER, email: 'a@b', roles: ['device'] }, check: plainPasswordCheck(PASSWORD) }],
     () => 0,
   );
   const info = createInfoCache({

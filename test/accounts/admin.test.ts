@@ -1,9 +1,9 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { replaceFile } from '../../../src/disk/replace.ts';
-import { type AdminOptions, createAdministrator } from '../../../src/http/access/admin.ts';
-import { temporaryFolder } from '../../support/folder.ts';
+import { type AdminOptions, createAdministrator } from '../../src/accounts/admin.ts';
+import { replaceFile } from '../../src/disk/replace.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 /** Creates the administrator as a successful start does: with the last step. */
 async function adminAccount(options: AdminOptions) {
@@ -42,8 +42,8 @@ describe("the administrator's file", () => {
     const first = await adminAccount(setup);
     const again = await adminAccount(setup);
     expect(shown).toHaveLength(1);
-    for (const { user, check } of [first, again]) {
-      expect(user).toEqual({ name: 'admin', email: 'admin@holdfast.invalid' });
+    for (const { principal, check } of [first, again]) {
+      expect(principal).toEqual({ name: 'admin', email: 'admin@holdfast.invalid', roles: ['admin'] });
       expect([await check(shown[0] ?? ''), await check('')]).toEqual([true, false]);
     }
     expect((await stat(setup.file)).mode & 0o777).toBe(0o600);
@@ -60,7 +60,7 @@ describe("the administrator's file", () => {
   ])('is refused, and kept as it is, if it has %s', async (_, damage) => {
     const { shown, setup } = await prepare();
     await writeFile(setup.file, VALID_FILE);
-    expect((await adminAccount(setup)).user.name).toBe('admin');
+    expect((await adminAccount(setup)).principal.name).toBe('admin');
     const text = damage(VALID_FILE);
     await writeFile(setup.file, text);
     await expect(adminAccount(setup)).rejects.toMatchObject({ kind: 'invalid' });
@@ -96,7 +96,7 @@ describe("the administrator's file", () => {
     const { shown, setup } = await prepare();
     await writeFile(setup.file, 'damaged');
     const account = await adminAccount({ ...setup, user: 'o p/s', password: 'p', email: null });
-    expect(account.user).toEqual({ name: 'o p/s', email: 'o_p_s@holdfast.invalid' });
+    expect(account.principal).toEqual({ name: 'o p/s', email: 'o_p_s@holdfast.invalid', roles: ['admin'] });
     expect([await account.check('p'), shown]).toEqual([true, []]);
   });
 });

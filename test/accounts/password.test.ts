@@ -4,7 +4,7 @@ import {
   hashedPasswordCheck,
   hashGenerated,
   type PasswordHash,
-} from '../../../src/http/access/password.ts';
+} from '../../src/accounts/password.ts';
 
 /** The hash of "caf\u00e9" as earlier managers stored it, at a low cost. */
 const SLOW_HASH: PasswordHash = {

@@ -1,12 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-
-/** Who a request comes from. */
-export interface User {
-  name: string;
-  email: string;
-  /** Whether only the requests of devices are permitted. */
-  isDevice?: true;
-}
+import type { Principal } from './principal.ts';
 
 /**
  * Resolves to whether a password is right. Takes the same time either way, and can be slow on purpose. Rejects as
@@ -14,46 +7,51 @@ export interface User {
  */
 export type CheckPassword = (password: string) => Promise<boolean>;
 
-/** An account: its user, and how to check its password. */
+/** An account: who it stands for, and how to check its password. */
 export interface Account {
-  user: User;
+  principal: Principal;
   check: CheckPassword;
 }
 
 /** Identifies the sender of an `Authorization` header. */
 export interface Authenticator {
   /** Resolves to null for wrong credentials. Rejects as `unavailable` while too many passwords are being checked. */
-  authenticate(header: string | undefined): Promise<User | null>;
-  /** Returns the user if this header was accepted a short time ago, otherwise null. Never checks a password. */
-  recall(header: string | undefined): User | null;
+  authenticate(header: string | undefined): Promise<Principal | null>;
+  /** Returns the principal if this header was accepted a short time ago, otherwise null. Never checks a password. */
+  recall(header: string | undefined): Principal | null;
 }
 
-/** How long an accepted header is remembered after its last use, in milliseconds, and how many are remembered. */
+/**
+ * How long an accepted header is remembered, in milliseconds, and how many are: two for each device of the largest fleet that
+ * one manager is for.
+ */
 const REMEMBER_TIME = 60_000;
-const MAX_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 20_000;
 
-/** Returns an authenticator that treats every request as coming from this user, for `AUTH_ENABLED=false`. */
-export function allowEverybody(user: User): Authenticator {
-  return { authenticate: async () => user, recall: () => user };
+/** Returns an authenticator that treats every request as coming from this principal, for `AUTH_ENABLED=false`. */
+export function allowEverybody(principal: Principal): Authenticator {
+  return { authenticate: async () => principal, recall: () => principal };
 }
 
 /**
  * Returns an authenticator for HTTP Basic (RFC 7617). Names and passwords are compared in constant time. Accepted headers
- * are remembered by a keyed hash until they have been unused for a short time, so that a fleet pays for a slow check only
- * once, and its devices never wait for the checks of an attacker's guesses.
+ * are remembered by a keyed hash for a minute, however often they are used: an account that changes or ends does so within
+ * that time. So a fleet pays for a slow check once a minute, and its devices never wait for the checks of an attacker's guesses.
  *
  * The first account is the administrator's. `elapsed` is a monotonic clock, in milliseconds.
  */
 export function createAuthenticator(accounts: readonly Account[], elapsed: () => number): Authenticator {
   const key = randomBytes(32).toString('hex');
-  const accepted = new Map<string, { user: User; until: number }>();
+  const accepted = new Map<string, { principal: Principal; until: number }>();
   /** The checks that are running. After a restart, a whole fleet sends the same header at once, and it is checked once. */
-  const running = new Map<string, Promise<User | null>>();
+  const running = new Map<string, Promise<Principal | null>>();
 
-  /** Remembers an accepted header. If the memory is full, all of it is cleared first. */
-  const remember = (id: string, user: User): void => {
-    if (accepted.size >= MAX_REMEMBERED) accepted.clear();
-    accepted.set(id, { user, until: elapsed() + REMEMBER_TIME });
+  /** Remembers an accepted header as the newest. If the memory is full, the oldest is forgotten. */
+  const remember = (id: string, principal: Principal): void => {
+    accepted.delete(id);
+    const [oldest] = accepted.keys();
+    if (accepted.size >= MAX_REMEMBERED && oldest !== undefined) accepted.delete(oldest);
+    accepted.set(id, { principal, until: elapsed() + REMEMBER_TIME });
   };
 
   /**
@@ -62,21 +60,18 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
    */
   const idOf = (header: string): string => hash('sha256', key + header);
 
-  const recallId = (id: string): User | null => {
+  const recallId = (id: string): Principal | null => {
     const found = accepted.get(id);
-    const now = elapsed();
-    if (found === undefined || found.until <= now) return null;
-    found.until = now + REMEMBER_TIME;
-    return found.user;
+    return found === undefined || found.until <= elapsed() ? null : found.principal;
   };
 
-  const checkAndRemember = async (id: string, header: string): Promise<User | null> => {
-    const user = await check(header, accounts);
-    if (user !== null) remember(id, user);
-    return user;
+  const checkAndRemember = async (id: string, header: string): Promise<Principal | null> => {
+    const principal = await check(header, accounts);
+    if (principal !== null) remember(id, principal);
+    return principal;
   };
 
-  const authenticate = async (header: string | undefined): Promise<User | null> => {
+  const authenticate = async (header: string | undefined): Promise<Principal | null> => {
     if (header === undefined) return null;
     const id = idOf(header);
     const recalled = recallId(id);
@@ -86,7 +81,7 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
     return result;
   };
 
-  const recall = (header: string | undefined): User | null =>
+  const recall = (header: string | undefined): Principal | null =>
     header === undefined ? null : recallId(idOf(header));
 
   return { authenticate, recall };
@@ -97,15 +92,15 @@ export function createAuthenticator(accounts: readonly Account[], elapsed: () =>
  * password, which can be slow. For an unknown name, checks it against the first account: this takes as long as a wrong
  * password of the administrator, so the time taken does not tell whether a name is the administrator's.
  */
-async function check(header: string, accounts: readonly Account[]): Promise<User | null> {
+async function check(header: string, accounts: readonly Account[]): Promise<Principal | null> {
   const credentials = parseBasic(header);
   if (credentials === null) return null;
   let named: Account | null = null;
   for (const account of accounts) {
-    if (equalInConstantTime(credentials.name, account.user.name)) named = account;
+    if (equalInConstantTime(credentials.name, account.principal.name)) named = account;
   }
   const isRight = await (named ?? accounts[0])?.check(credentials.password);
-  return named !== null && isRight === true ? named.user : null;
+  return named !== null && isRight === true ? named.principal : null;
 }
 
 function parseBasic(header: string): { name: string; password: string } | null {

@@ -1,8 +1,8 @@
 import { hash as digest, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
-import { createLimiter } from '../../async/limiter.ts';
-import { HoldfastError } from '../../errors.ts';
-import { type CheckPassword, equalInConstantTime } from './authentication.ts';
+import { createLimiter } from '../async/limiter.ts';
+import { HoldfastError } from '../errors.ts';
+import { type CheckPassword, equalInConstantTime } from './authenticator.ts';
 
 const HASH_BYTES = 32;
 /** `HASH_BYTES` in base64. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { HoldfastError } from '../../errors.ts';
-import type { Account } from './authentication.ts';
+import { HoldfastError } from '../errors.ts';
+import type { Account } from './authenticator.ts';
 import {
   generatePassword,
   hashedPasswordCheck,
@@ -9,6 +9,7 @@ import {
   PasswordHash,
   plainPasswordCheck,
 } from './password.ts';
+import type { Principal, Role } from './principal.ts';
 
 const AdminFile = z.object({ user: z.string(), password: PasswordHash });
 
@@ -48,7 +49,7 @@ export async function createAdministrator(options: AdminOptions): Promise<Admini
   const doNothing = (): Promise<void> => Promise.resolve();
   if (user !== null && password !== null)
     return {
-      account: { user: identity(user, email), check: plainPasswordCheck(password) },
+      account: { principal: principalOf(user, email, 'admin'), check: plainPasswordCheck(password) },
       keepPassword: doNothing,
     };
   const stored = await readAdmin(file);
@@ -58,13 +59,14 @@ export async function createAdministrator(options: AdminOptions): Promise<Admini
     await replaceFile(file, `${JSON.stringify(admin, null, 2)}\n`);
     announce(admin.user, generated);
   };
-  const account = { user: identity(admin.user, email), check: hashedPasswordCheck(admin.password) };
+  const principal = principalOf(admin.user, email, 'admin');
+  const account = { principal, check: hashedPasswordCheck(admin.password) };
   return { account, keepPassword: stored === null ? keepPassword : doNothing };
 }
 
-/** Returns the user with this name, with the e-mail address for commits (docs/contract.md, 10.2). */
-export function identity(name: string, email: string | null): Account['user'] {
-  return { name, email: email ?? `${name.replace(/[^\w.+-]+/g, '_')}@holdfast.invalid` };
+/** Returns the principal with this name, with the e-mail address for commits (docs/contract.md, 10.2). */
+export function principalOf(name: string, email: string | null, role: Role): Principal {
+  return { name, email: email ?? `${name.replace(/[^\w.+-]+/g, '_')}@holdfast.invalid`, roles: [role] };
 }
 
 async function readAdmin(file: string): Promise<z.infer<typeof AdminFile> | null> {

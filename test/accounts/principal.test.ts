@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { type Action, authorize, type Role } from '../../src/accounts/principal.ts';
+
+const ACTIONS: Action[] = ['read', 'operate', 'edit', 'poll', 'report'];
+
+describe('authorize', () => {
+  it.each<[Role, Action[]]>([
+    ['viewer', ['read', 'poll']],
+    ['operator', ['read', 'operate', 'poll']],
+    ['editor', ['read', 'operate', 'edit', 'poll']],
+    ['admin', ACTIONS],
+    ['device', ['poll', 'report']],
+  ])('lets the role %s do %j, and nothing else', (role, allowed) => {
+    const principal = { name: 'pat', email: 'pat@example.com', roles: [role] };
+    expect(ACTIONS.filter((action) => authorize(principal, action))).toEqual(allowed);
+  });
+
+  it('lets somebody without a role do nothing', () => {
+    const principal = { name: 'pat', email: 'pat@example.com', roles: [] };
+    expect(ACTIONS.filter((action) => authorize(principal, action))).toEqual([]);
+  });
+});

@@ -147,10 +147,10 @@ async function recordSeeding(recorder: Recorder, { seeding, recordVersion }: Pas
 }
 
 function buildHistory(
-  { source: { reader, record, origin, remote }, store, defaults, logger, faults }: EngineParts,
+  { source: { reader, record, origin, remote }, store, defaults, logger, faults, clock }: EngineParts,
   memory: HistoryDependencies['memory'],
 ): Pick<Engine, 'indexer' | 'past'> {
-  const onFailure = createHistoryLog(logger);
+  const onFailure = createHistoryLog(logger, clock.now);
   const forge = webAddressOf(remote);
   const { folder } = record;
   const indexer = createIndexer({ reader, store, defaults, folder, forge, memory, onFailure, faults });

@@ -29,6 +29,8 @@ export interface Act {
   applied: { revision: string; before: string | null; branch: string | null } | null;
   /** The operation; null for an applied revision. */
   operation: Pick<NewOperation, 'action' | 'name' | 'actor' | 'requestId'> | null;
+  /** Keys of the objects that an applied revision has in another way, but that a problem held back. */
+  held: string[];
   changes: LedgerChange[];
   effects: Effect[];
 }
@@ -49,7 +51,8 @@ export function actRows({ changes, effects, ...act }: NewAct): string[] {
 /** Returns the act that has these rows, in order. */
 export function actOf(number: number, rows: readonly string[]): Act {
   const parts = rows.map((row) => JSON.parse(row) as Act);
-  return { ...(parts[0] as Act), number, ...joined(parts) };
+  const [first] = parts;
+  return { ...(first as Act), held: first?.held ?? [], number, ...joined(parts) };
 }
 
 /** Lists that become long: what happened to each object, and what devices did. */

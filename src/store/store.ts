@@ -91,8 +91,9 @@ export interface ApplyBatch {
   rules: string;
   /** Objects whose content is unchanged, but whose file has changed. */
   origins: readonly { kind: Kind; name: string; origin: FileOrigin }[];
-  /** The branch that was followed, and what devices will do: for the ledger. */
+  /** The branch that was followed, what devices will do, and the keys of what is held back: for the ledger. */
   branch?: string | null;
+  held?: readonly string[];
   effects?: readonly Effect[];
   /** Called after each step with the number of steps that are done. */
   onStep?(done: number): void;

@@ -73,13 +73,13 @@ export function historyRoutes(app: FastifyInstance, api: Api): void {
     const parameters = readQuery(request, Query);
     const { page_size: size, after } = parameters;
     const query = await entryQuery(parameters, api);
-    const { entries, total, state } = await past.list(
+    const { entries, total, state, isCurrent } = await past.list(
       query,
       after === undefined ? null : Number(after),
       size + 1,
     );
     const page = entries.slice(0, size);
-    const isComplete = isWhole(state, api);
+    const isComplete = isCurrent && isWhole(state, api);
     const until = isComplete ? null : (state?.until ?? null);
     return {
       entries: page.map(entryRecord),
@@ -94,7 +94,7 @@ export function historyRoutes(app: FastifyInstance, api: Api): void {
   );
 }
 
-/** Whether the history has everything. Before the first revision it has nothing, which is everything of an empty branch. */
+/** Whether the history goes back to its beginning. Before the first revision it has nothing, which is everything of an empty branch. */
 function isWhole(state: HistoryState | null, { reconciler }: Api): boolean {
   if (state === null || state.fill !== null || state.isCut) return false;
   const head = reconciler.passes.head();

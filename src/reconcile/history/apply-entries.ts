@@ -2,7 +2,7 @@ import { Pace } from '../../async/pace.ts';
 import { commitEntry } from '../../history/entry.ts';
 import type { Effect } from '../../plan/effect.ts';
 import { keyOf } from '../../protocol/name.ts';
-import { type Entry, type HistoryState, keys } from '../../store/entry.ts';
+import { type Entry, type EntryKind, type HistoryState, keys } from '../../store/entry.ts';
 import type { Act } from '../../store/ledger.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import {
@@ -40,6 +40,11 @@ export async function entriesOfApply(
 ): Promise<ApplyEntries> {
   const base = state.revision ?? applied.before;
   const unlisted = actChanges(act.changes);
+  if (await isGone(applied.revision, dependencies)) {
+    const subject = `apply ${shortId(applied.revision)}, whose commit is gone`;
+    const entry = await moveEntry('switch', subject, act, applied, unlisted, dependencies);
+    return { entries: [{ ...entry, effects: act.effects }], fill: state.fill };
+  }
   if (base === null) return firstEntries(act, applied, unlisted, dependencies);
   const { commits, isBack } = await newCommits(base, applied.revision, dependencies);
   const fromCommits = commitEntries(act, applied, commits, unlisted, dependencies);
@@ -53,6 +58,16 @@ export async function entriesOfApply(
   const entries = [...own, ...waited, ...fromCommits];
   shareEffects(entries, act.effects);
   return { entries, fill: state.fill };
+}
+
+/**
+ * Whether the commit of an applied revision is not in the repository, and will not come: another one that was applied since is
+ * there. The commit of the revision that was applied last can still come, from the origin that another manager read.
+ */
+async function isGone(revision: string, { reader, store }: HistoryDependencies): Promise<boolean> {
+  if ((await reader.resolve(revision)) === revision) return false;
+  const newest = (await store.state()).applied?.revision ?? revision;
+  return newest !== revision && (await reader.resolve(newest)) === newest;
 }
 
 /** Gives what devices do to the newest entry that changed the app or, if none did, to those that changed the groups. */
@@ -89,9 +104,14 @@ async function newCommits(
   const range = await readRange(dependencies.reader, base, revision);
   const commits: ReadCommit[] = [];
   for (const commit of range.commits) {
-    if (!(await isIndexed(dependencies.store, commit))) commits.push(await readCommit(commit, dependencies));
+    // A refused commit that a later one brings along has its entry, which says `superseded` from now on.
+    const kinds: EntryKind[] = commit.revision === revision ? ['commit'] : ['commit', 'refused'];
+    if (!(await isIndexed(dependencies.store, commit, kinds)))
+      commits.push(await readCommit(commit, dependencies));
   }
-  const isKnown = range.commits.length > 0 && commits.length === 0;
+  const newest = range.commits.at(-1);
+  const isKnown =
+    commits.length === 0 && newest !== undefined && (await isIndexed(dependencies.store, newest));
   return { commits, isBack: range.isRewritten || isKnown };
 }
 
@@ -102,6 +122,7 @@ function moveSubject(kind: MoveKind, applied: Applied, state: HistoryState, base
   if (kind === 'rewrite') return `${branch ?? 'HEAD'}: rewrite from ${from} to ${to}`;
   if (isOtherBranch(applied, state))
     return `switch from ${nameOf(state.branch)} (${from}) to ${branch} (${to})`;
+  if (base !== applied.revision) return `apply ${to}`;
   // The commits are the same, but they mean something else now: this manager reads files in another way.
   return `apply ${to} with other settings or another release`;
 }
@@ -143,9 +164,9 @@ function commitEntries(
   { revision }: Applied,
   commits: readonly ReadCommit[],
   unlisted: Map<string, ActChange>,
-  { forge, memory }: HistoryDependencies,
+  { forge }: HistoryDependencies,
 ): NewEntry[] {
-  const held = heldBack(commits, unlisted, memory()?.origins ?? new Map());
+  const held = heldBack(commits, unlisted, new Set(act.held));
   const entries = [...commits].reverse().map((read): NewEntry => {
     const changes = read.changes.map((change) => {
       const key = keyOf(change.kind, change.name);
@@ -169,7 +190,7 @@ function commitEntries(
 function heldBack(
   commits: readonly ReadCommit[],
   unlisted: ReadonlyMap<string, ActChange>,
-  origins: ReadonlyMap<string, { blob: string }>,
+  notApplied: ReadonlySet<string>,
 ): Set<string> {
   const first = new Map<string, string | null>();
   const last = new Map<string, string | null>();
@@ -179,7 +200,7 @@ function heldBack(
     last.set(key, after?.blob ?? null);
   }
   const isHeld = ([key, blob]: [string, string | null]): boolean =>
-    !unlisted.has(key) && first.get(key) !== blob && (origins.get(key)?.blob ?? null) !== blob;
+    !unlisted.has(key) && first.get(key) !== blob && notApplied.has(key);
   return new Set([...last].filter(isHeld).map(([key]) => key));
 }
 
@@ -229,8 +250,9 @@ async function moveEntry(
   unlisted: Map<string, ActChange>,
   { reader, forge }: HistoryDependencies,
 ): Promise<NewEntry> {
-  const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
-  const [commit] = commits;
+  const isThere = (await reader.resolve(revision)) === revision;
+  const query = { from: revision, until: null, limit: 1, skipsFirst: false };
+  const commit = isThere ? (await reader.log(query)).commits[0] : undefined;
   const about = commit === undefined ? null : commitEntry(commit, forge);
   const changes = [...unlisted]
     .filter(([, { change }]) => change.change !== 'file')

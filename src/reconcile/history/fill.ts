@@ -40,6 +40,6 @@ async function readPage(
   { from, skipsFirst }: NonNullable<HistoryState['fill']>,
   { reader }: HistoryDependencies,
 ): Promise<FolderLog | null> {
-  if (!(await reader.isAncestor(from, from).catch(() => false))) return null;
+  if ((await reader.resolve(from)) !== from) return null;
   return reader.log({ from, until: null, limit: PAGE, skipsFirst });
 }

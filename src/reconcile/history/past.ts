@@ -60,12 +60,15 @@ export interface PastDependencies {
 
 /** Reads the history: entries from the store, values from git. */
 export interface Past {
-  /** See `HistoryStore.entries`; what was applied before the call is indexed first. */
+  /**
+   * See `HistoryStore.entries`; what was applied before the call is indexed first. `isCurrent`: whether that is done for every act
+   * of the ledger.
+   */
   list(
     query: EntryQuery,
     before: number | null,
     limit: number,
-  ): Promise<EntryPage & { state: HistoryState | null }>;
+  ): Promise<EntryPage & { state: HistoryState | null; isCurrent: boolean }>;
   /**
    * Resolves to the full id of a revision (`findRevision`), also of one that git does not have any more; null if there is
    * none.
@@ -101,7 +104,9 @@ export function createPast(dependencies: PastDependencies): Past {
   return {
     list: async (query, before, limit) => {
       await indexer.catchUp();
-      return { ...(await store.entries(query, before, limit)), state: await store.historyState() };
+      const page = await store.entries(query, before, limit);
+      const state = await store.historyState();
+      return { ...page, state, isCurrent: (await store.nextAct(state?.act ?? 0)) === null };
     },
     revision: async (name) =>
       (await reader.resolve(name)) ?? (await knownRevision(name, store)) ?? findRevision(name, dependencies),

@@ -36,9 +36,13 @@ async function commitsSince(reader: Reader, until: string | null, to: string): P
   return commits.reverse();
 }
 
-/** Resolves to whether the history has an entry of this commit. */
-export async function isIndexed(store: HistoryStore, { revision }: FolderCommit): Promise<boolean> {
-  const { total } = await store.entries(withKeys([keys.revision(revision)], ['commit']), null, 1);
+/** Resolves to whether the history has an entry of this commit, of one of these kinds. */
+export async function isIndexed(
+  store: HistoryStore,
+  { revision }: FolderCommit,
+  kinds: NonNullable<EntryQuery['kinds']> = ['commit'],
+): Promise<boolean> {
+  const { total } = await store.entries(withKeys([keys.revision(revision)], kinds), null, 1);
   return total > 0;
 }
 

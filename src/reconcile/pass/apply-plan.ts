@@ -35,7 +35,7 @@ const NOTHING: Advance = { steps: [], ids: [], isFirst: false, rewrittenFrom: nu
  */
 export async function applyPlan(plan: RevisionPlan, context: ApplyContext): Promise<Advance> {
   const { reader, store, memory, branch, now, faults, onProgress } = context;
-  const { revision, base: before, steps, origins, rules } = plan;
+  const { revision, base: before, steps, origins, held, rules } = plan;
   if (revision === null) return NOTHING;
   if (isApplied(plan, memory)) {
     memory.pending.clear();
@@ -50,7 +50,7 @@ export async function applyPlan(plan: RevisionPlan, context: ApplyContext): Prom
   memory.store.attempted = { revision, at };
   const onStep = (done: number): void => onProgress({ phase: 'applying', done, total: steps.length });
   const effects = effectsOf(steps, memory.applied);
-  const batch = { revision, sequence, at, steps, rules, origins, branch, effects, onStep };
+  const batch = { revision, sequence, at, steps, rules, origins, held, branch, effects, onStep };
   const ids = await store.apply(batch);
   faults.pass('apply-done');
   // The end of a large transaction has blocked the event loop; what follows must not prolong that.

@@ -17,6 +17,8 @@ export interface RevisionPlan {
   steps: readonly Step[];
   /** Objects whose content stays the same, but whose file has another path or other bytes. */
   origins: ApplyBatch['origins'];
+  /** Keys of pending objects that are applied from another file than the revision has, or from none: a problem holds them back. */
+  held: readonly string[];
   /** See `ApplyBatch`. */
   rules: string;
   /** See `Plan`. */
@@ -37,8 +39,9 @@ export function* planningRevision(
   memory: Memory,
 ): Generator<undefined, RevisionPlan, undefined> {
   const { steps, problems } = yield* planning(memory.pending, desired, memory.applied);
-  const origins = yield* changedOrigins(memory, desired, steps);
-  return { revision, base: memory.store.applied?.revision ?? null, steps, origins, rules, problems };
+  const { origins, held } = yield* unchangedObjects(memory, desired, steps);
+  const base = memory.store.applied?.revision ?? null;
+  return { revision, base, steps, origins, held, rules, problems };
 }
 
 /** Whether the store has all of a plan already. */
@@ -46,26 +49,27 @@ export function isApplied({ revision, base, steps, origins, rules }: RevisionPla
   return base === revision && memory.store.rules === rules && steps.length + origins.length === 0;
 }
 
-/** Finds pending objects whose content stays the same, but whose file has another path or other bytes. */
-function* changedOrigins(
+/** Finds pending objects that no step changes, but whose file has another path or other bytes, or that are held back. */
+function* unchangedObjects(
   memory: Memory,
   desired: DesiredState,
   steps: readonly Step[],
-): Generator<undefined, ApplyBatch['origins'], undefined> {
+): Generator<undefined, Pick<RevisionPlan, 'origins' | 'held'>, undefined> {
   const changing = new Set(steps.map(({ kind, name }) => keyOf(kind, name)));
-  const changed: ApplyBatch['origins'][number][] = [];
+  const origins: ApplyBatch['origins'][number][] = [];
+  const held: string[] = [];
   for (const key of memory.pending) {
-    const { kind, name } = parseKey(key);
-    const file = changing.has(key) ? undefined : desired.object(kind, name);
-    if (
-      file !== undefined &&
-      !isSameOrigin(memory.origins.get(key), file) &&
-      isServed(file, memory.applied.content(kind, name))
-    )
-      changed.push({ kind, name, origin: { path: file.path, blob: file.blob } });
     yield;
+    if (changing.has(key)) continue;
+    const { kind, name } = parseKey(key);
+    const file = desired.object(kind, name);
+    const origin = memory.origins.get(key);
+    if (file !== undefined && isServed(file, memory.applied.content(kind, name))) {
+      if (!isSameOrigin(origin, file))
+        origins.push({ kind, name, origin: { path: file.path, blob: file.blob } });
+    } else if (file?.blob !== origin?.blob) held.push(key);
   }
-  return changed;
+  return { origins, held };
 }
 
 /** Whether devices are served what the file says. They are not if it is invalid, or if a group waits for an app. */

@@ -164,6 +164,7 @@ function moveFile(work: Work, kind: Kind, name: string, origin: FileOrigin | nul
 }
 
 function actOf(batch: ApplyBatch, before: string | null, changes: LedgerChange[]): NewAct {
-  const { at, revision, branch = null, effects = [] } = batch;
-  return { at, applied: { revision, before, branch }, operation: null, changes, effects: [...effects] };
+  const { at, revision, branch = null, effects = [], held = [] } = batch;
+  const applied = { revision, before, branch };
+  return { at, applied, operation: null, held: [...held], changes, effects: [...effects] };
 }

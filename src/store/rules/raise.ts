@@ -73,7 +73,7 @@ export function log(work: Pick<Work, 'operations' | 'ledger'>, entry: NewOperati
   });
   work.operations.add(entry);
   const operation = { action, name, actor, requestId };
-  work.ledger.add({ at, applied: null, operation, changes, effects: [] });
+  work.ledger.add({ at, applied: null, operation, held: [], changes, effects: [] });
 }
 
 /** Raises a counter, and returns its new id. */

@@ -69,6 +69,7 @@ function actAt(index: number): NewAct {
     at: index,
     applied: { revision: file.blob, before: file.blob, branch: 'main' },
     operation: null,
+    held: [],
     changes: [{ ...change, fields: ['container_image'], before: file, after: file }],
     effects: [{ app: `app-${index}`, action: 'restart', groups: ['group-00001'] }],
   };

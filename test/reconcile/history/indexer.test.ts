@@ -22,6 +22,7 @@ interface Indexed extends Engine {
 function indexerOf(
   { source, store, reconciler }: Pick<Engine, 'source' | 'store' | 'reconciler'>,
   failures: unknown[],
+  memory = () => reconciler.passes.memory(),
 ): Indexer {
   return createIndexer({
     reader: source.reader,
@@ -29,7 +30,7 @@ function indexerOf(
     defaults: DEFAULTS,
     folder: 'desired-state',
     forge: null,
-    memory: () => reconciler.passes.memory(),
+    memory,
     onFailure: (error) => failures.push(error),
     faults: NO_FAULTS,
   });
@@ -88,6 +89,13 @@ async function lines(store: Store): Promise<string[]> {
     });
     return `${n} ${kind}${state === 'applied' ? '' : ` ${state}`}: ${subject}; ${parts.join(', ')}`.trim();
   });
+}
+
+async function oldRepository(count: number, options: EngineOptions = {}) {
+  const engine = await indexed({ ...options, files: { 'apps/web.yaml': V1, 'apps/db.yaml': V1 } });
+  for (let index = 0; index < count; index += 1)
+    await engine.commit({ 'apps/web.yaml': `container_image: web:${index + 2}\n` }, `old ${index}`);
+  return engine;
 }
 
 describe('the history', () => {
@@ -363,8 +371,7 @@ describe('the history', () => {
     await commit({ 'apps/web.yaml': V2 }, 'mend');
     await pass();
     expect(await lines(store)).toEqual([
-      '4 commit: mend; update app/web=2',
-      '3 commit: break; update app/web',
+      '3 commit: mend; update app/web=2',
       '2 refused superseded: break; update app/web',
       '1 commit: the first fleet; create app/web=1',
     ]);
@@ -423,13 +430,6 @@ describe('the history', () => {
 });
 
 describe('the history of an old repository', () => {
-  async function oldRepository(count: number, options: EngineOptions = {}) {
-    const engine = await indexed({ ...options, files: { 'apps/web.yaml': V1, 'apps/db.yaml': V1 } });
-    for (let index = 0; index < count; index += 1)
-      await engine.commit({ 'apps/web.yaml': `container_image: web:${index + 2}\n` }, `old ${index}`);
-    return engine;
-  }
-
   it('counts down, newest first, without ids; the start itself has those that were given', async () => {
     const { store, pass } = await oldRepository(2);
     await pass();
@@ -503,5 +503,60 @@ describe('a failure while the history is indexed', () => {
     engine.source.reader.log = log;
     await settled(engine.indexer, engine.store);
     expect(await lines(engine.store)).toEqual(['1 commit: the first fleet; create app/web=1']);
+  });
+
+  it('does not end the older history', async () => {
+    const engine = await oldRepository(3);
+    await engine.reconciler.reconcile();
+    const { resolve, isAncestor } = engine.source.reader;
+    const fail = () => Promise.reject(new Error('git is away'));
+    Object.assign(engine.source.reader, { resolve: fail, isAncestor: fail });
+    await engine.indexer.catchUp();
+    Object.assign(engine.source.reader, { resolve, isAncestor });
+    await settled(engine.indexer, engine.store);
+    expect((await engine.store.historyState())?.isCut).toBe(false);
+    expect(await all(engine.store)).toHaveLength(5);
+  });
+});
+
+describe('an applied revision whose commit is gone', () => {
+  it('is an entry with the ids that it gave, once a later revision is applied', async () => {
+    const { store, reconciler, pass, indexer, failures, repository, commit } = await indexed({
+      files: { 'apps/web.yaml': V1 },
+    });
+    await pass();
+    const lost = await commit({ 'apps/web.yaml': V2 }, 'lost');
+    await reconciler.reconcile();
+    await repository.git('reset', '--quiet', '--hard', 'HEAD^');
+    await repository.git('reflog', 'expire', '--expire=now', '--all');
+    await repository.git('gc', '--quiet', '--prune=now');
+    await indexer.catchUp();
+    expect(await lines(store)).toHaveLength(1);
+    expect(failures).not.toEqual([]);
+    await commit({ 'apps/web.yaml': V3 }, 'three');
+    await pass();
+    expect((await lines(store)).slice(-2)).toEqual([
+      `2 switch: apply ${lost.slice(0, 10)}, whose commit is gone; update app/web(container_image)=2`,
+      '1 commit: the first fleet; create app/web=1',
+    ]);
+    expect((await lines(store))[0]).toBe('4 commit: three; update app/web(container_image)=3');
+  });
+});
+
+describe('an indexer that has not seen a pass', () => {
+  it('has nothing as waiting that was applied', async () => {
+    const engine = await indexed({ files: { 'apps/web.yaml': V1 } });
+    await engine.pass();
+    await engine.commit({ 'apps/web.yaml': V2 }, 'two');
+    await engine.pass();
+    await engine.repository.git('reset', '--quiet', '--hard', 'HEAD^');
+    await engine.commit({ 'apps/db.yaml': V1 }, 'another');
+    await engine.commit({ 'apps/web.yaml': V2 }, 'two again');
+    await engine.reconciler.reconcile();
+    const later = indexerOf(engine, engine.failures, () => null);
+    await settled(later, engine.store);
+    await later.close();
+    expect((await lines(engine.store)).filter((line) => line.includes('waiting'))).toEqual([]);
+    expect((await lines(engine.store))[0]).toBe('5 commit: two again; update app/web(container_image)');
   });
 });

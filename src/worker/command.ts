@@ -10,7 +10,7 @@ import { type Answer, askSocket } from './memory/local-request.ts';
 import { SOCKET } from './memory/local-socket.ts';
 import { LOCAL_SETTINGS, parseWorkerConfig, WORKER_SETTINGS, type WorkerConfig } from './settings.ts';
 import { renderStatus } from './status/render.ts';
-import { isAsWanted, type WorkerStatus } from './status.ts';
+import { isHealthy, type WorkerStatus } from './status.ts';
 
 /** How the worker runs: until it is stopped, until nothing is left to do, or without doing anything. */
 export type RunMode = 'forever' | 'once' | 'dry-run';
@@ -97,7 +97,7 @@ async function status(args: readonly string[], io: WorkerIo): Promise<ExitCode> 
   const found = answer.body as WorkerStatus;
   if (switches.has('json')) io.write(`${JSON.stringify(found, null, 2)}\n`);
   else io.write(renderStatus(found, Math.floor(io.now() / 1000)));
-  return isAsWanted(found) ? EXIT.ok : EXIT.problems;
+  return isHealthy(found) ? EXIT.ok : EXIT.problems;
 }
 
 async function retry(args: readonly string[], io: WorkerIo): Promise<ExitCode> {

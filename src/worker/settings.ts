@@ -112,6 +112,11 @@ export const WORKER_SETTINGS = {
     'stop',
     'stop or keep: what happens to all containers once the manager has said twice that the device group does not exist',
   ),
+  HEALTH_NEEDS_MANAGER: setting(
+    Flag,
+    true,
+    'false leaves worker status at 0, and so the container healthy, while the manager refuses this device or does not answer',
+  ),
   DISK_HIGH: setting(
     wholeNumber(1, 100),
     85,

@@ -13,11 +13,13 @@ export interface ManagerStatus {
   /** Why the last poll failed; null if it did not. */
   error: string | null;
   next_poll: number | null;
+  /** Whether it has refused this device, or has not answered sensibly, for three intervals, and HEALTH_NEEDS_MANAGER is true. */
+  is_lost: boolean;
 }
 
 /**
  * The state of a device, as its worker knows it: what `worker status --json` prints, and what reports are made from. The
- * members that reports have, too, mean the same there (`protocol/report.ts`).
+ * members that reports have as well mean the same there (`protocol/report.ts`).
  */
 export type WorkerStatus = Pick<
   WorkerReport,
@@ -35,6 +37,8 @@ export type WorkerStatus = Pick<
   pid: number;
   manager: ManagerStatus;
   containers: readonly StatusContainer[];
+  /** When the containers were looked at last, in seconds since the Unix epoch; null before. */
+  looked_at: number | null;
 };
 
 /** Trouble that hinders nothing: what the device should run, it runs. */
@@ -61,9 +65,14 @@ export function isAppAsWanted({ state, wanted, running, error }: WorkerReport['a
   return state === 'stopped' && error === null;
 }
 
+/** Whether there is nothing for people to do: what `worker status`, and with it the health of a container, goes by. */
+export function isHealthy(status: WorkerStatus): boolean {
+  return isAsWanted(status) && !status.manager.is_lost;
+}
+
 /**
- * Whether the device runs what its manager asked for last. It does so while the manager is away, too: then its containers
- * are right, and a check of its health must not fail.
+ * Whether the device runs what its manager asked for last. It does so while the manager is away as well: then its containers are
+ * right.
  */
 export function isAsWanted({ applied, ids, apps, problems }: WorkerStatus): boolean {
   const hasOrders = applied !== null || ids.device_group_id !== null;

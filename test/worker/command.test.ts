@@ -122,6 +122,7 @@ describe('holdfast worker status', () => {
   it.each<[string, ReturnType<typeof deviceStatus>, number]>([
     ['0 if all is as wanted', deviceStatus(), 0],
     ['1 if an app is not', deviceStatus({ apps: [app({ state: 'failing' })] }), 1],
+    ['1 if the manager is lost', deviceStatus({ manager: { ...deviceStatus().manager, is_lost: true } }), 1],
   ])('ends with %s', async (_name, status, code) => {
     const folder = await workerAt({ status: () => status });
     const text = await run(['status', '--data-dir', folder]);

@@ -125,6 +125,7 @@ const TABLE: Record<keyof WorkerConfig, { accepts: [string, unknown][]; refuses?
   HEALTH_WAIT: { accepts: [['5', 5]], refuses: [['0', days]] },
   STOP_TIMEOUT: { accepts: [['30', 30]], refuses: [['0', 'must be a whole number from 1 to 3600']] },
   ROLLBACK: { accepts: [['false', false]], refuses: [['no', 'must be true or false']] },
+  HEALTH_NEEDS_MANAGER: { accepts: [['false', false]], refuses: [['no', 'must be true or false']] },
   ON_GROUP_GONE: { accepts: [['keep', 'keep']], refuses: [['wait', 'must be stop or keep']] },
   DISK_HIGH: {
     accepts: [['100', 100]],
@@ -219,6 +220,7 @@ describe('the settings of the worker', () => {
       HEALTH_WAIT: 120,
       STOP_TIMEOUT: 10,
       ROLLBACK: true,
+      HEALTH_NEEDS_MANAGER: true,
       ON_GROUP_GONE: 'stop',
       DISK_HIGH: 85,
       MAX_CONTAINERS: 100,

@@ -22,7 +22,10 @@ const NOTES = [
 
 const EXIT_CODES = [
   ['0', 'as wanted; the worker was stopped'],
-  ['1', 'status and --once: not everything is as wanted; retry: there is no such app'],
+  [
+    '1',
+    'status and --once: not everything is as wanted; status: the manager is lost; retry: there is no such app',
+  ],
   ['2', 'wrong usage or settings; another worker uses DATA_DIR'],
   [
     '3',

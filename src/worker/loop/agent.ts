@@ -27,7 +27,10 @@ export async function createAgent(parts: Parts): Promise<Agent> {
   const problems = new Problems(() => wallTimeOf(parts));
   const { memory, problem } = await parts.memoryFile.read();
   if (problem !== null)
-    parts.logger.warn({ problem }, 'this worker begins without a memory; nothing restarts for that');
+    parts.logger.warn(
+      { problem },
+      'the state of an earlier run is not used; containers go on running as they are',
+    );
   parts.identity.name ??= memory.name;
   const alarm = new Alarm();
   const noteChange = (): void => {
@@ -55,8 +58,9 @@ function noteDone(device: Device, input: AppsInput): void {
   if (etag !== '' && device.memory.done !== etag && isDone(input)) device.remember({ done: etag });
 }
 
-function appsOf(parts: Parts, { wanted, actual, memory, session }: Device): AppsInput {
-  return { wanted, actual, memory, session, now: secondsOf(parts), wallTime: wallTimeOf(parts) };
+function appsOf(parts: Parts, { wanted, actual, memory, session, lastLines }: Device): AppsInput {
+  const linesOf = (app: string): readonly string[] => lastLines.of(app);
+  return { wanted, actual, memory, session, linesOf, now: secondsOf(parts), wallTime: wallTimeOf(parts) };
 }
 
 function workerOf({ info }: Device, started: number): WorkerStatus['worker'] {
@@ -79,6 +83,7 @@ function deviceStatus(
     apps: reportedApps(appsOf(parts, device)),
     reports_dropped: parts.outbox.dropped,
     pid: process.pid,
-    containers: statusContainers(actual),
+    containers: statusContainers(actual, memory),
+    looked_at: device.lookedAt,
   };
 }

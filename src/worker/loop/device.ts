@@ -11,9 +11,10 @@ import type { Actual, Disk, Step, Wanted } from '../plan/model.ts';
 import { type Plan, plan } from '../plan/plan.ts';
 import { rehearse } from '../plan/rehearse.ts';
 import { retry } from '../plan/retry.ts';
-import { NEW_SESSION, type Session } from '../plan/session.ts';
+import { NEW_SESSION, type Session, shortOfRoom, withPullsNow } from '../plan/session.ts';
 import { readWanted } from '../plan/wanted.ts';
 import { ImageCare } from './image-care.ts';
+import { LastLines, LOG_LINES } from './last-lines.ts';
 import { ensureNetwork } from './network.ts';
 import { type Inspected, observe } from './observe.ts';
 import { type Known, type Parts, secondsOf, wallTimeOf } from './parts.ts';
@@ -21,8 +22,6 @@ import type { Problems } from './problems.ts';
 import { policyOf, prefixOf, rulesOf } from './rules.ts';
 import { Runner, type UnderWay } from './runner.ts';
 
-/** Lines of a failed container that are reported. */
-const LOG_LINES = 20;
 /** States of an app that is on its way. */
 const CHANGING: ReadonlySet<string> = new Set(['pulling', 'updating', 'checking']);
 
@@ -38,8 +37,11 @@ export class Device {
   readonly #runner: Runner;
   #reply: InfoBody | null = null;
   #isStopped = false;
+  readonly lastLines: LastLines;
   info: EngineInfo | null = null;
   actual: Actual | null = null;
+  /** When `actual` was seen, in seconds since the Unix epoch. */
+  lookedAt: number | null = null;
   /** When the next look is due, in seconds of the monotonic clock. */
   nextLookAt = 0;
 
@@ -49,6 +51,7 @@ export class Device {
     this.#problems = problems;
     this.#known = { memory, session: NEW_SESSION };
     this.#onChange = onChange;
+    this.lastLines = new LastLines(parts.engine);
     this.#images = new ImageCare(parts, problems, {
       get: () => this.memory,
       set: (change) => this.remember(change),
@@ -145,7 +148,7 @@ export class Device {
       const wanted = this.wanted;
       const actual = await this.#observe(wanted);
       return rehearse(
-        this.#world(wanted, actual, { hasRoomToSwap: true, hasRoomToPull: true }, this.#runner.underWay()),
+        this.#world(wanted, actual, { hasRoomToSwap: true, lack: null }, this.#runner.underWay()),
       );
     } catch (error) {
       this.#noteOutage(error);
@@ -191,6 +194,7 @@ export class Device {
       const { pulled } = this.memory;
       const actual = await this.#observe(wanted);
       this.actual = actual;
+      this.lookedAt = wallTimeOf(this.#parts);
       this.remember(forgetImages(this.memory, actual, pulled));
       return await this.#act(wanted, actual, before);
     } catch (error) {
@@ -247,10 +251,11 @@ export class Device {
   /** `before` is what was under way when the look began: of that, the look can have seen either side. */
   async #act(wanted: Wanted | null, actual: Actual, before: UnderWay): Promise<Plan> {
     if (wanted !== null) this.#noteAbandoned(actual);
-    const disk = await this.#images.careForDisk(this.info?.root ?? '/', actual, wanted);
+    const disk = await this.#makeRoom(actual, wanted);
     const made = plan(this.#world(wanted, actual, disk, before));
     Object.assign(this.#known, { memory: made.memory, session: made.session });
     for (const failure of made.failures) await this.#keepLog(failure);
+    await this.lastLines.look(made.session, actual);
     await this.save();
     this.#runner.cancelPulls(
       (app, id) => wanted === null || wanted.apps.some((one) => one.name === app && one.id === id),
@@ -259,6 +264,16 @@ export class Device {
     if (!this.#isStopped) this.#runner.begin(made);
     if (this.isIdle && wanted !== null) this.#prune(wanted, actual);
     return made;
+  }
+
+  /** What a pull needs is not known before it: an image goes each time that one fails for want of room. */
+  async #makeRoom(actual: Actual, wanted: Wanted | null): Promise<Disk> {
+    const now = secondsOf(this.#parts);
+    const short = shortOfRoom(this.session, now);
+    const isShort = short.length > 0;
+    const care = await this.#images.careForDisk(this.info?.root ?? '/', { actual, wanted, isShort });
+    if (care.removed > 0) this.#known.session = withPullsNow(this.session, short, now);
+    return care.disk;
   }
 
   #world(wanted: Wanted | null, actual: Actual, disk: Disk, before: UnderWay): World {

@@ -8,6 +8,8 @@ import type { Device } from './device.ts';
 import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import type { Problems } from './problems.ts';
 
+/** Intervals without a sensible answer after which people should look. */
+const LOST_INTERVALS = 3;
 /** Intervals between two answers that the device group is gone, before it is believed. */
 const GONE_INTERVALS = 2;
 /** Seconds after which ids that stay behind are more than an old cache. */
@@ -19,6 +21,8 @@ export class Poller {
   readonly #device: Device;
   readonly #problems: Problems;
   #failures = 0;
+  /** When the first of these failures was. */
+  #failingSince: number | null = null;
   #goneSince: number | null = null;
   #behindSince: number | null = null;
   #nextAt: number;
@@ -45,7 +49,14 @@ export class Poller {
       last_good_poll: this.#lastGood,
       error: this.#error,
       next_poll: Math.round(wallTimeOf(this.#parts) + wait),
+      is_lost: this.#isLost(),
     };
+  }
+
+  #isLost(): boolean {
+    const { HEALTH_NEEDS_MANAGER, ORCHESTRATOR_MANAGER_CHECK_IN_TIME: interval } = this.#parts.config;
+    if (!HEALTH_NEEDS_MANAGER || this.#failingSince === null) return false;
+    return secondsOf(this.#parts) - this.#failingSince >= LOST_INTERVALS * interval;
   }
 
   /** Takes up what the manager said last, as it was kept over a restart. */
@@ -70,6 +81,7 @@ export class Poller {
       isGood = this.#take(result);
     } finally {
       this.#failures = isGood ? 0 : this.#failures + 1;
+      this.#failingSince = isGood ? null : (this.#failingSince ?? secondsOf(this.#parts));
       this.#device.counts[isGood ? 'goodPolls' : 'failedPolls'] += 1;
       this.#nextAt = secondsOf(this.#parts) + this.#delay(retryAfter);
     }
@@ -127,7 +139,10 @@ export class Poller {
   #noteTrouble({ code, text }: PollTrouble): false {
     this.#error = text;
     if (this.#problems.note(code, text))
-      this.#parts.logger.warn({ code, reason: text }, 'no news from the manager; all stays');
+      this.#parts.logger.warn(
+        { code, reason: text },
+        'the manager gives no usable answer; apps go on running as they are',
+      );
     return false;
   }
 
@@ -156,7 +171,7 @@ export class Poller {
     this.#goneSince ??= now;
     const isSure = now - this.#goneSince >= GONE_INTERVALS * config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
     const consequence =
-      config.ON_GROUP_GONE === 'keep' ? 'all stays' : isSure ? 'its apps stop' : 'asking again';
+      config.ON_GROUP_GONE === 'keep' ? 'its apps go on running' : isSure ? 'its apps stop' : 'asking again';
     const text = `the manager has no device group "${config.DEVICE_GROUP}"; ${consequence}`;
     this.#error = text;
     if (this.#problems.show('group-gone', text)) logger.warn(text);

@@ -15,15 +15,22 @@ export class Problems {
     return this.#set(code, text, (this.#problems.get(code)?.attempts ?? 0) + 1);
   }
 
-  /** Notes a state of affairs, at which nothing is tried. Returns whether it is new or says something else. */
-  show(code: TroubleCode, text: string): boolean {
-    return this.#set(code, text, 0);
+  /**
+   * Notes a state of affairs, at which nothing is tried before `nextTry` (seconds since the Unix epoch). Returns whether it
+   * is new or says something else.
+   */
+  show(code: TroubleCode, text: string, nextTry: number | null = null): boolean {
+    return this.#set(code, text, 0, nextTry);
   }
 
-  #set(code: TroubleCode, text: string, attempts: number): boolean {
+  has(code: TroubleCode): boolean {
+    return this.#problems.has(code);
+  }
+
+  #set(code: TroubleCode, text: string, attempts: number, next_try: number | null = null): boolean {
     const before = this.#problems.get(code);
     const since = before?.since ?? this.#wallTime();
-    this.#problems.set(code, { code, text, since, attempts, next_try: null });
+    this.#problems.set(code, { code, text, since, attempts, next_try });
     return before?.text !== text;
   }
 

@@ -13,6 +13,8 @@ export interface AppsInput {
   actual: Actual | null;
   memory: Memory;
   session: Session;
+  /** What the failed container of an app wrote last. */
+  linesOf(app: string): readonly string[];
   /** Seconds of the monotonic clock, and since the Unix epoch. */
   now: number;
   wallTime: number;
@@ -77,14 +79,16 @@ function errorOf(app: string, phase: Phase | undefined, input: AppsInput): Troub
   // What was taken back is not tried again by itself.
   const troubles = phase.state === 'rolled_back' ? {} : (session.troubles[app] ?? {});
   const trouble = Object.values(troubles).find((one) => one.code === code);
-  const failed = memory.apps[app]?.failed;
+  const lines = phase.state === 'rolled_back' ? memory.apps[app]?.failed?.log : input.linesOf(app);
   return {
     code,
     text,
     since: trouble?.since ?? phase.since,
     attempts: trouble?.attempts ?? 0,
     next_try: trouble === undefined ? null : Math.round(wallTime + Math.max(0, trouble.nextTry - now)),
-    ...(phase.state === 'rolled_back' && failed != null ? { log: failed.log } : {}),
+    ...(lines === undefined || (lines.length === 0 && phase.state !== 'rolled_back')
+      ? {}
+      : { log: [...lines] }),
   };
 }
 
@@ -110,17 +114,12 @@ function warningOf(
 }
 
 /** Returns the containers of this worker, for people and reports. */
-export function statusContainers(actual: Actual | null): StatusContainer[] {
-  return (actual?.containers ?? []).map(({ id, name, app, slot, image, state, health, restarts }) => ({
-    id,
-    name,
-    app,
-    slot,
-    image,
-    state,
-    health: health === 'none' ? null : health,
-    restarts,
-  }));
+export function statusContainers(actual: Actual | null, memory: Memory): StatusContainer[] {
+  return (actual?.containers ?? []).map((container) => {
+    const { id, name, app, slot, state, health: seen, restarts } = container;
+    const health = seen === 'none' ? null : seen;
+    return { id, name, app, slot, image: imageOf(app, container, memory), state, health, restarts };
+  });
 }
 
 /** States in which nothing is left to do for an app, and it is as wanted. */

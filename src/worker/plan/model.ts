@@ -123,8 +123,8 @@ export interface Rules {
 export interface Disk {
   /** Whether there is room to stop, rename and start containers. */
   hasRoomToSwap: boolean;
-  /** Whether there is room to pull. */
-  hasRoomToPull: boolean;
+  /** What is missing, so that nothing is pulled; null if nothing is. */
+  lack: string | null;
 }
 
 /** One thing to do. Each can be repeated: that it is done already is a success. */

@@ -92,8 +92,8 @@ function stageImage(view: AppView, version: Version, draft: Draft): void {
     stageLocal(local);
     return;
   }
-  if (!world.disk.hasRoomToPull) {
-    const text = 'the disk is too full to pull an image';
+  if (world.disk.lack !== null) {
+    const text = `${world.disk.lack}; the image is pulled once there is room`;
     draft.setPhase(name, stateWithout(view), { code: 'disk-pressure', text });
     return;
   }

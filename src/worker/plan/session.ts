@@ -112,6 +112,23 @@ export function withTrouble(
   };
 }
 
+/** Returns the apps whose pull failed for want of room, and waits. */
+export function shortOfRoom({ troubles }: Session, now: number): string[] {
+  const isShort = ({ pull }: Partial<Record<Lane, AppTrouble>>): boolean =>
+    pull?.code === 'disk-pressure' && pull.nextTry > now;
+  return Object.keys(troubles).filter((app) => isShort(troubles[app] ?? {}));
+}
+
+/** Returns the session in which the pulls of some apps are tried again now. */
+export function withPullsNow(session: Session, apps: readonly string[], now: number): Session {
+  const troubles = { ...session.troubles };
+  for (const app of apps) {
+    const { pull, ...others } = troubles[app] ?? {};
+    if (pull !== undefined) troubles[app] = { ...others, pull: { ...pull, nextTry: now } };
+  }
+  return { ...session, troubles };
+}
+
 /** Returns the session without what failed in some lanes of an app. */
 export function withoutTrouble(session: Session, app: string, ...lanes: readonly Lane[]): Session {
   const troubles = session.troubles[app];

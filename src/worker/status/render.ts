@@ -1,7 +1,7 @@
 import type { ReportedApp, Trouble } from '../../protocol/report.ts';
 import { alignedRows } from '../../text/aligned-rows.ts';
 import { printable } from '../../text/printable.ts';
-import { isAppAsWanted, isAsWanted, isWarning, type StatusContainer, type WorkerStatus } from '../status.ts';
+import { isAppAsWanted, isWarning, type WorkerStatus } from '../status.ts';
 import { durationText } from './durations.ts';
 
 /** Lines of a failed container's log that are shown. */
@@ -12,7 +12,7 @@ export function renderStatus(status: WorkerStatus, now: number): string {
   const sections = [
     headLines(status, now),
     appLines(status, now),
-    containerLines(status.containers),
+    containerLines(status, now),
     problemLines(status.problems, now),
   ];
   return `${sections
@@ -30,7 +30,7 @@ function headLines(status: WorkerStatus, now: number): string[] {
     ['Engine', engine],
     ['Manager', managerText(status, now)],
     ['Revision', revision ?? 'unknown'],
-    ['State', stateText(status)],
+    ['State', stateText(status, now)],
   ]);
 }
 
@@ -42,33 +42,59 @@ function managerText({ manager }: WorkerStatus, now: number): string {
   return `${address}, ${last}${next}${error === null ? '' : `; last error: ${error}`}`;
 }
 
-function stateText(status: WorkerStatus): string {
-  const { apps, applied, ids, worker, problems } = status;
-  if (worker.engine === null || problems.some(({ code }) => code === 'engine-unavailable'))
-    return 'waits for the container engine';
+function stateText(status: WorkerStatus, now: number): string {
+  const { apps, applied, ids, problems, manager } = status;
+  if (isEngineAway(status)) return 'waits for the container engine';
   if (applied === null && ids.device_group_id === null)
     return 'does not know yet what to run: waits for the manager';
   const right = apps.filter(isAppAsWanted).length;
-  if (right < apps.length) return `${right} of ${apps.length} apps as wanted`;
-  if (apps.length === 0) return 'the device group has no apps';
-  return isAsWanted(status) ? 'everything as wanted' : 'all apps as wanted, but see the problems';
+  const all = apps.length === 0 ? 'the device group has no apps' : 'everything as wanted';
+  const text = right < apps.length ? `${right} of ${apps.length} apps as wanted` : all;
+  const { last_good_poll: last } = manager;
+  if (manager.error !== null)
+    return `${text} by the manager ${last === null ? 'before this worker started' : `${durationText(now - last)} ago`}`;
+  const notes = [...problems, ...apps.flatMap(({ error }) => error ?? [])];
+  if (right < apps.length || notes.length === 0) return text;
+  return `${text}, but see the ${notes.every(isWarning) ? 'warnings' : 'problems'}`;
 }
 
-function appLines({ apps }: WorkerStatus, now: number): string[] {
+function isEngineAway({ worker, problems }: WorkerStatus): boolean {
+  return worker.engine === null || problems.some(({ code }) => code === 'engine-unavailable');
+}
+
+/** The heading of states: with their age, if the engine cannot be asked how things are now. */
+function stateHeading(status: WorkerStatus, now: number): string {
+  const { looked_at } = status;
+  return isEngineAway(status) && looked_at !== null ? `STATE ${durationText(now - looked_at)} AGO` : 'STATE';
+}
+
+function appLines(status: WorkerStatus, now: number): string[] {
+  const { apps } = status;
   if (apps.length === 0) return [];
   const rows = apps.map((app) => [
     app.name,
     app.state,
-    `${app.running} of ${app.wanted}`,
-    String(app.wanted_id),
+    app.wanted === 0 ? String(app.running) : `${app.running} of ${app.wanted}`,
+    // An app that left the group, and is kept for a while, is wanted by no id.
+    app.wanted_id === 0 ? '-' : String(app.wanted_id),
     app.running_id === null ? '-' : String(app.running_id),
-    app.image ?? '-',
+    imageText(app),
   ]);
   const [head = '', ...lines] = alignedRows([
-    ['APP', 'STATE', 'CONTAINERS', 'WANTED ID', 'RUNNING ID', 'IMAGE'],
+    ['APP', stateHeading(status, now), 'CONTAINERS', 'WANTED ID', 'RUNNING ID', 'IMAGE'],
     ...rows,
   ]);
   return [head, ...apps.flatMap((app, index) => [lines[index] ?? '', ...errorLines(app, now)])];
+}
+
+/** The name and a short digest. */
+function imageText({ image, digest }: ReportedApp): string {
+  if (image === null) return '-';
+  return shortDigest(digest === null || image.includes('@') ? image : `${image}@${digest}`);
+}
+
+function shortDigest(image: string): string {
+  return image.replace(/(sha256:[0-9a-f]{12})[0-9a-f]{52}/, '$1');
 }
 
 function errorLines({ name, state, error }: ReportedApp, now: number): string[] {
@@ -91,7 +117,8 @@ function troubleText(trouble: Trouble, now: number, hint: string | null): string
   return parts.join('');
 }
 
-function containerLines(containers: readonly StatusContainer[]): string[] {
+function containerLines(status: WorkerStatus, now: number): string[] {
+  const { containers } = status;
   if (containers.length === 0) return [];
   const rows = containers.map(({ name, state, health, restarts, image, id }) => [
     name,
@@ -99,9 +126,12 @@ function containerLines(containers: readonly StatusContainer[]): string[] {
     health ?? '-',
     String(restarts),
     id.slice(0, 12),
-    image,
+    shortDigest(image),
   ]);
-  return alignedRows([['CONTAINER', 'STATE', 'HEALTH', 'RESTARTS', 'ID', 'IMAGE'], ...rows]);
+  return alignedRows([
+    ['CONTAINER', stateHeading(status, now), 'HEALTH', 'RESTARTS', 'ID', 'IMAGE'],
+    ...rows,
+  ]);
 }
 
 function problemLines(problems: readonly Trouble[], now: number): string[] {

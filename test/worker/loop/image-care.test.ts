@@ -15,7 +15,7 @@ import { wanted } from '../plan/simulation.ts';
 const TAGS = ['v1', 'v2', 'v3'] as const;
 
 /** A worker that pulled three images on an engine that refuses to remove the first. */
-async function start() {
+async function start(high = 0) {
   const fake = await startFakeEngine();
   const engine = engineAt(fake.socket, { credentials: { fixed: null, dockerConfig: null, env: {} } });
   let memory: Memory = { ...emptyMemory(), pruneId: 1 };
@@ -31,8 +31,11 @@ async function start() {
     { status: 500, message: 'busy' },
     1000,
   );
-  const parts = { config: { DISK_HIGH: 0 }, engine, faults: NO_FAULTS, logger: pino({ level: 'silent' }) };
-  const care = new ImageCare(parts as unknown as Parts, new Problems(() => 0), {
+  const config = { DISK_HIGH: high, ORCHESTRATOR_MANAGER_CHECK_IN_TIME: 10 };
+  const clock = { now: () => 1_000_000, elapsed: () => 0 };
+  const parts = { config, clock, engine, faults: NO_FAULTS, logger: pino({ level: 'silent' }) };
+  const problems = new Problems(() => 0);
+  const care = new ImageCare(parts as unknown as Parts, problems, {
     get: () => memory,
     set: (change) => {
       memory = { ...memory, ...change };
@@ -42,7 +45,7 @@ async function start() {
   const attention = { isChanging: () => false, references: [] };
   const actual = await observe(engine, ownership, attention, new Map());
   const kept = async (): Promise<string[]> => (await engine.images()).flatMap(({ tags }) => tags);
-  return { care, actual, kept, memory: () => memory };
+  return { care, actual, kept, problems, memory: () => memory };
 }
 
 describe('the care for images, when one cannot be removed,', () => {
@@ -54,10 +57,37 @@ describe('the care for images, when one cannot be removed,', () => {
   });
 
   it('removes the others from a full disk, and says how full it is', async () => {
-    const { care, actual, kept } = await start();
-    const { hasRoomToPull } = await care.careForDisk(await temporaryFolder(), actual, wanted([]));
+    const { care, actual, kept, problems } = await start();
+    const need = { actual, wanted: wanted([]), isShort: false };
+    const { disk, removed } = await care.careForDisk(await temporaryFolder(), need);
     expect(await kept()).toEqual(['example.com/web:v1']);
-    expect(hasRoomToPull).toBe(false);
+    expect(removed).toBe(2);
+    expect(disk.lack).toMatch(/^the disk is \d+ % full \(\d+ [MG]iB of \d+ GiB are free\), and may be 0 %$/);
+    expect(problems.list()).toMatchObject([
+      {
+        code: 'disk-pressure',
+        text: `${disk.lack}, and no unused image is left to remove; nothing is pulled`,
+        next_try: 1010,
+      },
+    ]);
+  });
+
+  it('removes one image each time that a pull fails for want of room, then says how much there is', async () => {
+    const { care, actual, kept, problems } = await start(100);
+    const folder = await temporaryFolder();
+    const need = { actual, wanted: wanted([]), isShort: true };
+    expect(await care.careForDisk(folder, { ...need, isShort: false })).toMatchObject({ removed: 0 });
+    expect(await care.careForDisk(folder, need)).toEqual({
+      disk: { hasRoomToSwap: true, lack: null },
+      removed: 1,
+    });
+    expect(await kept()).toEqual(['example.com/web:v1', 'example.com/web:v3']);
+    expect(problems.list()).toEqual([]);
+    expect(await care.careForDisk(folder, need)).toMatchObject({ removed: 1 });
+    expect(await care.careForDisk(folder, need)).toMatchObject({ removed: 0 });
+    expect(problems.list()).toMatchObject([
+      { text: expect.stringMatching(/^a pull needs more room than there is: \d+/) },
+    ]);
   });
 });
 

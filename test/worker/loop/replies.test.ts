@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { isAsWanted, isHealthy } from '../../../src/worker/status.ts';
 import {
   type Answer,
   answerOf,
@@ -79,6 +80,25 @@ describe('a worker whose manager answers with', () => {
     const later = await until(worker.status, ({ applied }) => applied === '"f1ee.7-x"');
     expect(later.problems).toEqual([]);
     expect(worker.engine.container('web-1').image.version).toBe('v2');
+  });
+
+  it.each([
+    ['true', true],
+    ['false', false],
+  ])('refusals for three intervals is lost if HEALTH_NEEDS_MANAGER is %s', TIME, async (setting, isLost) => {
+    const { manager, worker } = await runningDevice({ HEALTH_NEEDS_MANAGER: setting });
+    expect((await worker.status()).manager.is_lost).toBe(false);
+    manager.answer = { status: 401, body: {} };
+    const { error } = (await until(worker.status, (seen) => seen.manager.error !== null)).manager;
+    expect(error).toContain('401');
+    if (isLost) await until(worker.status, (seen) => seen.manager.is_lost);
+    else await polls(manager, 2);
+    const seen = await worker.status();
+    expect(seen.manager.is_lost).toBe(isLost);
+    expect([isAsWanted(seen), isHealthy(seen)]).toEqual([true, !isLost]);
+    manager.answer = answerOf(5, { web: [5, 'v1'] }, { groupId: 3 });
+    await worker.post('/retry?app=web');
+    await until(worker.status, ({ manager: { is_lost, error: last } }) => !is_lost && last === null);
   });
 
   it('ids of an app that fell keeps the app as it is, and says so', TIME, async () => {

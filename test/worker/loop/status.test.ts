@@ -19,6 +19,7 @@ function inputOf(fields: Partial<AppRecord>, isOfOlderWorker = false) {
     actual: device.actual(),
     memory: { ...memory, pruneId: 1 },
     session,
+    linesOf: () => [],
     now,
     wallTime: now,
   };

@@ -43,6 +43,49 @@ describe('the metrics of a worker that runs', () => {
   });
 });
 
+describe('a first version that crashes', () => {
+  it('shows and reports the last lines of its container, those of the last crash', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1', { restart: 'no' }] }));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.applied === '"f1ee.5-x"');
+    engine.container('web-1').log.push('listening', 'fatal: no database');
+    engine.exit('web-1', 1);
+    const seen = await until(worker.status, ({ apps }) => apps[0]?.error?.log !== undefined);
+    expect(seen.apps).toMatchObject([
+      { state: 'failing', error: { code: 'crashed', log: ['listening', 'fatal: no database'] } },
+    ]);
+    const report = await until(
+      () => manager.reports.at(-1) as { apps: { error: { log: string[] } | null }[] } | undefined,
+      (last) => last?.apps[0]?.error != null,
+    );
+    expect(report?.apps[0]?.error?.log).toEqual(['listening', 'fatal: no database']);
+  });
+});
+
+describe('a worker whose disk has no room for an image', () => {
+  it('removes the images that nothing uses one by one, and pulls again at once', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.applied === '"f1ee.5-x"');
+    manager.answer = answerOf(6, { web: [6, 'v2'] });
+    await until(worker.status, ({ applied }) => applied === '"f1ee.6-x"');
+    engine.registry.push('example.com/web:v3', 'v3', { health: 'healthy' });
+    engine.registry.trouble('example.com/web:v3', 'no-space');
+    manager.answer = answerOf(7, { web: [7, 'v3'] });
+    const pulls = (): number => engine.calls.filter((call) => call.startsWith('POST /images/create')).length;
+    // v1 is not used any more, so it goes; v2 runs, and is kept.
+    const seen = await until(worker.status, ({ problems }) => problems.length > 0);
+    expect(pulls()).toBe(4);
+    expect(engine.calls.filter((call) => call.startsWith('DELETE /images/'))).toHaveLength(1);
+    expect(seen.problems).toMatchObject([{ code: 'disk-pressure', next_try: expect.any(Number) }]);
+    expect(seen.apps).toMatchObject([{ state: 'kept', running_id: 6, error: { code: 'disk-pressure' } }]);
+    expect(seen.apps[0]?.error?.next_try).not.toBeNull();
+    expect(engine.container('web-1').image.version).toBe('v2');
+  });
+});
+
 describe('a worker', () => {
   it('tries a version again that was taken back when somebody asks for it', TIME, async () => {
     const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));

@@ -121,7 +121,7 @@ export class Simulation {
       memory: this.memory,
       session: this.session,
       rules: this.rules,
-      disk: { hasRoomToSwap: this.hasRoom, hasRoomToPull: this.hasRoom },
+      disk: { hasRoomToSwap: this.hasRoom, lack: this.hasRoom ? null : 'the disk is full' },
       busy: new Set(),
       pulling: this.pulling,
       now: this.now,

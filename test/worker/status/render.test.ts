@@ -20,8 +20,10 @@ const TROUBLED = deviceStatus({
     last_good_poll: NOW - 7265,
     error: 'connect ECONNREFUSED 10.0.0.1:443',
     next_poll: NOW + 42,
+    is_lost: true,
   },
   worker: { version: '1.2.3', started: 900_000, engine: null, api: null },
+  looked_at: NOW - 310,
   uptime: 90_061,
   revision: null,
   apps: [
@@ -78,13 +80,13 @@ Manager   https://fleet.example/holdfast, answered 2 h 1 min ago, asked again in
 Revision  unknown
 State     waits for the container engine
 
-APP   STATE        CONTAINERS  WANTED ID  RUNNING ID  IMAGE
-web   running      10 of 11    17         17          nginx:1.27
-shop  rolled_back  1 of 1      22         21          ghcr.io/acme/shop:2.0
+APP   STATE 5 min 10 s AGO  CONTAINERS  WANTED ID  RUNNING ID  IMAGE
+web   running               10 of 11    17         17          nginx:1.27
+shop  rolled_back           1 of 1      22         21          ghcr.io/acme/shop:2.0
   unhealthy for 1 min: shop-1 was not healthy within 120 s; not tried again before a higher id; to try it now: holdfast worker retry shop
     | listening on :80
     | fatal: no database
-till  failing      0 of 1      9          -           -
+till  failing               0 of 1      9          -           -
   pull-failed for 1 min, 4 attempts: registry.example: 500; next try in 30 s
 
 PROBLEMS
@@ -93,10 +95,74 @@ PROBLEMS
 `);
   });
 
+  it('names an image with a short digest, and does not want what has left the group', () => {
+    const digest = `sha256:${'0123456789ab'.padEnd(64, 'f')}`;
+    const kept = app({
+      name: 'till',
+      state: 'kept',
+      wanted_id: 0,
+      wanted: 0,
+      image: `till@${digest}`,
+      digest,
+    });
+    const stopped = app({
+      name: 'shop',
+      state: 'stopped',
+      wanted: 0,
+      running: 0,
+      running_id: null,
+      image: null,
+    });
+    const text = renderStatus(deviceStatus({ apps: [app({ digest }), kept, stopped], containers: [] }), NOW);
+    expect(text).toContain(`
+APP   STATE    CONTAINERS  WANTED ID  RUNNING ID  IMAGE
+web   running  1 of 1      17         17          nginx:1.27@sha256:0123456789ab
+till  kept     1           -          17          till@sha256:0123456789ab
+shop  stopped  0           17         -           -
+`);
+  });
+
+  it.each<[string, Partial<WorkerStatus>, string]>([
+    ['nothing is to be said', {}, 'everything as wanted'],
+    [
+      'there is a warning',
+      { problems: [trouble({ code: 'state-not-saved' })] },
+      'everything as wanted, but see the warnings',
+    ],
+    [
+      'there is a warning of an app',
+      { apps: [app({ error: trouble({ code: 'stale-image' }) })] },
+      'everything as wanted, but see the warnings',
+    ],
+    [
+      'there is a problem',
+      { problems: [trouble({ code: 'disk-pressure' })] },
+      'everything as wanted, but see the problems',
+    ],
+    [
+      'the manager is away',
+      {
+        manager: { ...deviceStatus().manager, last_good_poll: NOW - 7200, error: '500' },
+        problems: [trouble({ code: 'manager-unavailable' })],
+      },
+      'everything as wanted by the manager 2 h ago',
+    ],
+    [
+      'the manager has been away since the start',
+      {
+        manager: { ...deviceStatus().manager, last_good_poll: null, error: '500' },
+        apps: [app({ wanted: 2 })],
+      },
+      '0 of 1 apps as wanted by the manager before this worker started',
+    ],
+  ])('says in one line how things are if %s', (_name, members, state) => {
+    expect(renderStatus(deviceStatus(members), NOW)).toContain(`\nState     ${state}\n`);
+  });
+
   it('shows a device that has not heard from its manager yet', () => {
     const text = renderStatus(
       deviceStatus({
-        manager: { address: 'http://m', last_good_poll: null, error: null, next_poll: null },
+        manager: { address: 'http://m', last_good_poll: null, error: null, next_poll: null, is_lost: false },
         applied: null,
         ids: { device_group_id: null, prune_id: null, apps: {} },
         apps: [],

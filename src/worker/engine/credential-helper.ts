@@ -78,6 +78,6 @@ function parse(name: string, output: string): Record<string, unknown> {
 function failed(name: string, what: string): EngineError {
   return new EngineError(
     'unauthorized',
-    `the registry credentials cannot be had: the helper docker-credential-${name} of Docker's config.json ${what}`,
+    `cannot get the registry credentials: the helper docker-credential-${name} of Docker's config.json ${what}`,
   );
 }

@@ -79,7 +79,10 @@ function obstacleOf(app: AppRecord, count: number, policy: Policy): Obstacle | n
     .map(parsePort)
     .find(({ hostPort }) => hostPort + Math.max(count, 1) - 1 > 65_535);
   if (highest !== undefined)
-    return { code: 'invalid-app', text: `port ${highest.hostPort} leaves no ports for ${count} containers` };
+    return {
+      code: 'invalid-app',
+      text: `port ${highest.hostPort} is too high for ${count} containers, which need one port each: the last is 65535`,
+    };
   const refusal = refusalOf(app, policy);
   return refusal === null ? null : { code: 'not-allowed', text: refusal };
 }
@@ -88,9 +91,9 @@ function obstacleOf(app: AppRecord, count: number, policy: Policy): Obstacle | n
 function refusalOf(app: AppRecord, { allowPrivileged, allowMounts, allowImages }: Policy): string | null {
   if (app.privileged && !allowPrivileged) return 'ALLOW_PRIVILEGED is false on this device';
   if (allowImages !== null && !allowImages.some((start) => app.container_image.startsWith(start)))
-    return `ALLOW_IMAGES of this device has no beginning of ${app.container_image}`;
+    return `ALLOW_IMAGES of this device does not allow ${app.container_image}`;
   const mount = app.volumes.map(sourceOfMount).find((source) => !isAllowedMount(source, allowMounts));
-  if (mount !== undefined) return `ALLOW_MOUNTS of this device does not have ${mount}`;
+  if (mount !== undefined) return `ALLOW_MOUNTS of this device does not allow ${mount}`;
   const power = allowPrivileged ? undefined : powersOf(app)[0];
   return power === undefined ? null : `ALLOW_PRIVILEGED is false on this device, which forbids ${power}`;
 }

@@ -15,7 +15,8 @@ RUN ["node", "-e", "fs.mkdirSync('/data', 0o700); fs.chownSync('/data', 1000, 10
 ARG RUN_AS=1000:1000
 USER ${RUN_AS}
 ENV DATA_DIR=/data
-# Unhealthy: the device does not run what its manager asked for last, or no worker answers. Nothing is restarted because of that.
+# Unhealthy: the device does not run what its manager asked for last, the manager is lost (see HEALTH_NEEDS_MANAGER), or no worker answers.
+# Nothing is restarted because of that.
 HEALTHCHECK --interval=60s --timeout=10s --start-period=120s CMD ["node", "/usr/local/lib/holdfast/worker.mjs", "worker", "status"]
 # No shell in between, so that signals reach the worker itself.
 CMD ["node", "/usr/local/lib/holdfast/worker.mjs", "worker"]

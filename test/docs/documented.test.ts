@@ -9,8 +9,10 @@ import { OPTIONAL_FIELDS } from '../../src/protocol/optional-fields.ts';
 import { APP_STATES, TROUBLE_CODES } from '../../src/protocol/report.ts';
 import { createMetrics } from '../../src/service/observability/metrics.ts';
 import { SETTINGS } from '../../src/settings.ts';
+import { noCounts, renderMetrics } from '../../src/worker/metrics/exposition.ts';
 import { startManager } from '../support/manager.ts';
 import { PROJECT } from '../support/project.ts';
+import { deviceStatus } from '../worker/support.ts';
 
 /** The table rows of a document, each as its cells. */
 async function rowsOf(file: string): Promise<string[][]> {
@@ -68,7 +70,9 @@ describe('documents list exactly what the code has', () => {
 
   it('docs/devices.md: the states of apps, and the codes of trouble', async () => {
     const rows = await rowsOf('docs/devices.md');
-    const firsts = rows.flatMap(([, cell]) => (/^`[a-z_-]+`$/.test(cell ?? '') ? codeIn(cell) : []));
+    const firsts = rows.flatMap(([, cell]) =>
+      /^`(?!holdfast_)[a-z_-]+`$/.test(cell ?? '') ? codeIn(cell) : [],
+    );
     expect(firsts.sort()).toEqual([...APP_STATES, ...TROUBLE_CODES].sort());
     for (const cells of rows.filter(([, cell]) => firsts.includes(codeIn(cell)[0] ?? '')))
       expect(
@@ -83,6 +87,13 @@ describe('documents list exactly what the code has', () => {
     expect(metrics.length).toBeGreaterThan(5);
     const text = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');
     expect([...new Set(text.match(/\bholdfast_\w+/g))].sort()).toEqual(metrics.sort());
+  });
+
+  it('docs/devices.md: the metrics of the worker', async () => {
+    const exposition = renderMetrics(deviceStatus(), noCounts(), { total: 1, free: 1 });
+    const metrics = [...exposition.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
+    const text = await readFile(join(PROJECT, 'docs/devices.md'), 'utf8');
+    expect([...new Set(text.match(/\bholdfast_worker_\w+/g))].sort()).toEqual(metrics.sort());
   });
 
   it('docs/operations.md: the alerts of examples/prometheus-rules.yaml', async () => {

@@ -1,10 +1,11 @@
 import type { Content } from '../desired/content.ts';
+import { classifyPath } from '../desired/file.ts';
 import { loadFile, type ReadBlob } from '../desired/load.ts';
 import type { StateFile } from '../desired/state.ts';
 import { changedFields } from '../plan/describe.ts';
 import type { ChangeType, FileOrigin, Step } from '../plan/step.ts';
 import type { AppDefaults } from '../protocol/app.ts';
-import { keyOf, type ObjectKey } from '../protocol/name.ts';
+import { keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
 import type { FileDelta, FileVersion } from './commit.ts';
 
 /** What a commit changed in one object. It has no values: those are read from the blobs when somebody looks. */
@@ -51,6 +52,67 @@ export async function changesOf(
     }
   }
   return [...objects.values()].flatMap((sides) => changeOf(sides) ?? []);
+}
+
+/** A change as the history lists it. */
+export type ListedChange = Omit<ObjectChange, 'isInvalid'>;
+
+/** Returns the fields that differ between two blobs of an object; undefined if that is not known without reading them. */
+export type KnownFields = (key: string, before: string, after: string) => readonly string[] | undefined;
+
+/**
+ * As `changesOf`, without values, and with as little reading as possible: no file that was only created or deleted, and none
+ * of an update whose fields are known.
+ */
+export async function listedChangesOf(
+  files: readonly FileDelta[],
+  read: ReadBlob,
+  defaults: AppDefaults,
+  knownFields: KnownFields,
+): Promise<ListedChange[]> {
+  const objects = deltasByObject(files);
+  const unread = [...objects].map(([key, deltas]) => [key, unreadChange(key, deltas, knownFields)] as const);
+  const toRead = unread.flatMap(([key, change]) => (change === undefined ? (objects.get(key) ?? []) : []));
+  const found = await changesOf(toRead, read, defaults);
+  const changes = new Map(found.map(({ change }) => [keyOf(change.kind, change.name), change]));
+  return unread.flatMap(([key, change]) => (change === undefined ? changes.get(key) : change) ?? []);
+}
+
+function deltasByObject(files: readonly FileDelta[]): Map<string, FileDelta[]> {
+  const objects = new Map<string, FileDelta[]>();
+  for (const delta of files) {
+    const role = classifyPath(delta.path);
+    if (role.role !== 'object') continue;
+    const key = keyOf(role.kind, role.name);
+    const deltas = objects.get(key) ?? [];
+    deltas.push(delta);
+    objects.set(key, deltas);
+  }
+  return objects;
+}
+
+/** Null for no change; undefined if the files must be read. */
+function unreadChange(
+  key: string,
+  deltas: readonly FileDelta[],
+  knownFields: KnownFields,
+): ListedChange | null | undefined {
+  const befores = deltas.flatMap(({ path, before }) =>
+    before === null ? [] : [{ path, blob: before.blob }],
+  );
+  const afters = deltas.flatMap(({ path, after }) => (after === null ? [] : [{ path, blob: after.blob }]));
+  const [before, after] = [only(befores), only(afters)];
+  const object = { ...parseKey(key), before, after };
+  if (befores.length === 0) return { ...object, change: 'create', fields: [] };
+  if (afters.length === 0) return { ...object, change: 'delete', fields: [] };
+  const fields = before && after ? knownFields(key, before.blob, after.blob) : undefined;
+  if (fields === undefined) return undefined;
+  const isSame = fields.length === 0 && before?.path === after?.path;
+  return isSame ? null : { ...object, change: 'update', fields };
+}
+
+function only(files: readonly FileOrigin[]): FileOrigin | null {
+  return files.length === 1 ? (files[0] ?? null) : null;
 }
 
 /** The files of one object that a commit took away and brought. */

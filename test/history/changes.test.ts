@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { changesOf, type ObjectChange } from '../../src/history/changes.ts';
+import {
+  changesOf,
+  type ListedChange,
+  listedChangesOf,
+  type ObjectChange,
+} from '../../src/history/changes.ts';
 import type { FileDelta, FileVersion } from '../../src/history/commit.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 
@@ -123,5 +128,41 @@ describe('changesOf', () => {
     };
     const [found] = await changesOf(files, readBlob, DEFAULTS);
     expect(found?.change).toMatchObject({ change: 'update', isInvalid: true });
+  });
+});
+
+describe('what a commit changed, without values', () => {
+  it.each(rows)('is the same as with values: $name', async ({ texts }) => {
+    const blob = async (id: string) => ({ bytes: new TextEncoder().encode(id) });
+    const listed = await listedChangesOf(deltasOf(texts), blob, DEFAULTS, () => undefined);
+    const withoutValidity = ({ isInvalid: _, ...change }: ObjectChange): ListedChange => change;
+    const whole = (await read(texts)).map(({ change }) => change);
+    expect(listed.map((each) => withoutValidity({ isInvalid: false, ...each }))).toEqual(
+      whole.map(withoutValidity),
+    );
+  });
+
+  it('reads no file that was only created or deleted, and no update whose fields are known', async () => {
+    const deltas = deltasOf({
+      'apps/db.yaml': [null, V1],
+      'apps/old.yaml': [V1, null],
+      'apps/web.yaml': [V1, V2],
+      'device-groups/lab.yaml': ['apps: [web]\n', 'apps: []\n'],
+    });
+    const blobs: string[] = [];
+    const blob = async (id: string) => {
+      blobs.push(id);
+      return { bytes: new TextEncoder().encode(id) };
+    };
+    const fields = (key: string, before: string, after: string) =>
+      key === 'app/web' && before === V1 && after === V2 ? ['container_image'] : undefined;
+    const changes = await listedChangesOf(deltas, blob, DEFAULTS, fields);
+    expect(changes.map(({ name, change, fields: changed }) => [name, change, changed])).toEqual([
+      ['db', 'create', []],
+      ['old', 'delete', []],
+      ['web', 'update', ['container_image']],
+      ['lab', 'update', ['apps']],
+    ]);
+    expect(blobs).toEqual(['apps: [web]\n', 'apps: []\n']);
   });
 });

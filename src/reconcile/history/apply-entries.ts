@@ -1,4 +1,5 @@
 import { Pace } from '../../async/pace.ts';
+import type { KnownFields } from '../../history/changes.ts';
 import { commitEntry } from '../../history/entry.ts';
 import type { Effect } from '../../plan/effect.ts';
 import { keyOf } from '../../protocol/name.ts';
@@ -10,6 +11,7 @@ import {
   actChanges,
   entryChange,
   entryOfCommit,
+  fieldsOfAct,
   ledgerChange,
   type NewEntry,
   type ReadCommit,
@@ -46,7 +48,7 @@ export async function entriesOfApply(
     return { entries: [{ ...entry, effects: act.effects }], fill: state.fill };
   }
   if (base === null) return firstEntries(act, applied, unlisted, dependencies);
-  const { commits, isBack } = await newCommits(base, applied.revision, dependencies);
+  const { commits, isBack } = await newCommits(base, applied.revision, fieldsOfAct(unlisted), dependencies);
   const fromCommits = commitEntries(act, applied, commits, unlisted, dependencies);
   const waited = await waitedEntries(act, applied, unlisted, dependencies);
   const leftover = [...unlisted].filter(([, { change }]) => change.change !== 'file');
@@ -98,6 +100,7 @@ function isOtherBranch({ branch }: Applied, state: HistoryState): boolean {
 async function newCommits(
   base: string,
   revision: string,
+  knownFields: KnownFields,
   dependencies: HistoryDependencies,
 ): Promise<{ commits: ReadCommit[]; isBack: boolean }> {
   if (base === revision) return { commits: [], isBack: false };
@@ -107,7 +110,7 @@ async function newCommits(
     // A refused commit that a later one brings along has its entry, which says `superseded` from now on.
     const kinds: EntryKind[] = commit.revision === revision ? ['commit'] : ['commit', 'refused'];
     if (!(await isIndexed(dependencies.store, commit, kinds)))
-      commits.push(await readCommit(commit, dependencies));
+      commits.push(await readCommit(commit, dependencies, knownFields));
   }
   const newest = range.commits.at(-1);
   const isKnown =

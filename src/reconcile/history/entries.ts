@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { changesOf, type ObjectChange } from '../../history/changes.ts';
+import { type KnownFields, type ListedChange, listedChangesOf } from '../../history/changes.ts';
 import type { FolderCommit } from '../../history/commit.ts';
 import { commitEntry } from '../../history/entry.ts';
 import { kindOfCounter } from '../../ids/id-store.ts';
@@ -14,16 +14,27 @@ export type NewEntry = Omit<Entry, 'n'>;
 /** A commit, and what it changed in objects. */
 export interface ReadCommit {
   commit: FolderCommit;
-  changes: ObjectChange[];
+  changes: ListedChange[];
 }
 
-/** Reads what a commit changed in objects. */
+const NO_FIELDS: KnownFields = () => undefined;
+
+/** Returns the fields of updates that an act of the ledger has, as `actChanges` returned it. */
+export function fieldsOfAct(changes: ReadonlyMap<string, ActChange>): KnownFields {
+  return (key, before, after) => {
+    const change = changes.get(key)?.change;
+    const isIt = change?.before?.blob === before && change.after?.blob === after;
+    return isIt && (change.change === 'update' || change.change === 'file') ? change.fields : undefined;
+  };
+}
+
+/** Reads what a commit changed in objects; `knownFields` need not be read. */
 export async function readCommit(
   commit: FolderCommit,
   { reader, defaults }: Pick<HistoryDependencies, 'reader' | 'defaults'>,
+  knownFields = NO_FIELDS,
 ): Promise<ReadCommit> {
-  const read = await changesOf(commit.files, reader.blob, defaults);
-  return { commit, changes: read.map(({ change }) => change) };
+  return { commit, changes: await listedChangesOf(commit.files, reader.blob, defaults, knownFields) };
 }
 
 /** Returns the entry of a commit that nothing is known of but what git has. */
@@ -39,7 +50,7 @@ export function entryOfCommit({ commit, changes }: ReadCommit, forge: string | n
   };
 }
 
-export function entryChange(change: ObjectChange, ids: EntryChange['ids']): EntryChange {
+export function entryChange(change: ListedChange, ids: EntryChange['ids']): EntryChange {
   const { kind, name, fields, before, after } = change;
   const hasMoved = before !== null && after !== null && before.path !== after.path;
   return {

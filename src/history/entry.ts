@@ -62,7 +62,9 @@ export function commitEntry(commit: FolderCommit, forge: string | null): CommitE
 
 /** Returns the name in `Ana <ana@example.com>`. */
 function nameOf(text: string): Person['name'] {
-  return short(text.replace(/\s*<[^>]*>\s*$/, ''));
+  const whole = text.trimEnd();
+  const address = whole.endsWith('>') ? whole.lastIndexOf('<') : -1;
+  return short(address === -1 ? text : whole.slice(0, address).trimEnd());
 }
 
 function short(text: string): string {

@@ -4,25 +4,38 @@ export interface PullRequest {
   url: string | null;
 }
 
+/** The most characters of a message that are looked at, from its beginning or from its end, and lines of trailers. */
+const LOOKED_AT = 2 ** 16;
+const MAX_TRAILER_LINES = 200;
+
 /** Returns the first line of a message that is not empty. */
 export function subjectOf(message: string): string {
-  return message.trimStart().split('\n', 1)[0]?.trimEnd() ?? '';
+  return message.slice(0, LOOKED_AT).trimStart().split('\n', 1)[0]?.trimEnd() ?? '';
 }
 
 /**
- * Returns the trailers of a message: the lines `Key: value` of its last paragraph, if it has no other lines. Keys are in lower
+ * Returns the lines of the last paragraph of a message, at most 200, the last ones. None if that is the subject, or if it does not
+ * begin within the last 64 KiB.
+ */
+export function lastParagraph(message: string): string[] {
+  const lines = message.slice(-LOOKED_AT).trim().split('\n');
+  const start = lines.findLastIndex((line) => line.trim() === '') + 1;
+  return start === 0 ? [] : lines.slice(start).slice(-MAX_TRAILER_LINES);
+}
+
+/**
+ * Returns the trailers of a message: the lines `Key: value` of its `lastParagraph`, if it has no other lines. Keys are in lower
  * case; of a repeated key, all values are in order. The subject is never a trailer.
  */
 export function trailersOf(message: string): Map<string, string[]> {
-  const paragraphs = message.trim().split(/\n[^\S\n]*\n/);
-  const lines = paragraphs.length < 2 ? [] : (paragraphs.at(-1) ?? '').split('\n');
   const trailers = new Map<string, string[]>();
-  for (const line of lines) {
+  for (const line of lastParagraph(message)) {
     const colon = line.indexOf(':');
     const key = line.slice(0, colon);
     if (colon < 1 || !/^[A-Za-z0-9-]+$/.test(key)) return new Map();
     const values = trailers.get(key.toLowerCase()) ?? [];
-    trailers.set(key.toLowerCase(), [...values, line.slice(colon + 1).trim()]);
+    values.push(line.slice(colon + 1).trim());
+    trailers.set(key.toLowerCase(), values);
   }
   return trailers;
 }
@@ -47,16 +60,16 @@ const FORMS: readonly MessageForm[] = [
   },
   {
     in: 'subject',
-    pattern: /^Merge pull request '.*' \(#(\d{1,9})\)(?: from \S+)?(?: into \S+)?$/,
+    pattern: /^Merge pull request '.{0,500}' \(#(\d{1,9})\)(?: from \S{1,300})?(?: into \S{1,300})?$/,
     page: (number) => `pulls/${number}`,
   },
   { in: 'subject', pattern: /\(#(\d{1,9})\)$/, page: GITHUB_PAGE },
   {
     in: 'message',
-    pattern: /^See merge request (?:\S+)?!(\d{1,9})$/m,
+    pattern: /^See merge request \S{0,500}!(\d{1,9})$/m,
     page: (number) => `-/merge_requests/${number}`,
   },
-  { in: 'message', pattern: /^Reviewed-on: https?:\/\/[^\s@]*?\/\+?(\d{1,9})\/?$/m, page: null },
+  { in: 'message', pattern: /^Reviewed-on: https?:\/\/[^\s@]{1,500}\/\+?(\d{1,9})\/?$/m, page: null },
 ];
 
 /**
@@ -64,7 +77,7 @@ const FORMS: readonly MessageForm[] = [
  * the repository's page (`webAddressOf`), or null.
  */
 export function pullRequestOf(message: string, forge: string | null): PullRequest | null {
-  const texts = { subject: subjectOf(message), message };
+  const texts = { subject: subjectOf(message), message: message.slice(0, LOOKED_AT) };
   for (const { in: place, pattern, page } of FORMS) {
     const [whole = '', number] = pattern.exec(texts[place]) ?? [];
     if (number === undefined) continue;

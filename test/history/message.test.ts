@@ -28,6 +28,34 @@ describe('trailersOf', () => {
   });
 });
 
+describe('a long message', () => {
+  it('has the subject of its beginning, and the trailers of its end', () => {
+    const message = `one\n\n${'x'.repeat(500_000)}\n\nA: 1\n`;
+    expect(subjectOf(message)).toBe('one');
+    expect(Object.fromEntries(trailersOf(message))).toEqual({ a: ['1'] });
+  });
+
+  it('has only the last of very many trailers', () => {
+    const lines = Array.from({ length: 100_000 }, (_, index) => `A: ${index}`);
+    expect(trailersOf(`one\n\n${lines.slice(0, 1000).join('\n')}`).get('a')).toEqual(
+      lines.slice(800, 1000).map((line) => line.slice(3)),
+    );
+    expect(trailersOf(`one\n\n${lines.join('\n')}`)).toEqual(new Map());
+  });
+
+  it.each([
+    ['empty lines', 'one\n'.concat(' \t\r\n'.repeat(4_000_000), 'A: 1')],
+    ['trailers', `one\n\n${'A: 1\n'.repeat(4_000_000)}`],
+    ['spaces in a name', `one\n\nCo-authored-by: ${' '.repeat(16_000_000)}x`],
+    ['slashes in an address', `one\n\nReviewed-on: https://${'/1'.repeat(8_000_000)} x`],
+    ['marks in a request', `one\n\nSee merge request ${'!1'.repeat(8_000_000)} x`],
+    ['quotes in a subject', `Merge pull request '${"' (#1) from a into b".repeat(800_000)} `],
+  ])('of %s is read in a time that grows with 64 KiB, not with its square', (_, message) => {
+    expect(trailersOf(message).size).toBeLessThanOrEqual(1);
+    expect(pullRequestOf(message, null)).toBeNull();
+  });
+});
+
 describe('pullRequestOf', () => {
   it.each([
     { name: 'a merge of GitHub', message: 'Merge pull request #41 from a/b\n\nTitle', page: 'pull/41' },

@@ -2,6 +2,7 @@ import { classifyPath, desiredStateFolderOf } from '../../desired/file.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { HoldfastError } from '../../errors.ts';
+import { lastParagraph } from '../../history/message.ts';
 import type { Reader } from '../../source/source.ts';
 import type { StoreState } from '../../store/store.ts';
 import type { Memory } from './memory.ts';
@@ -9,7 +10,7 @@ import type { Memory } from './memory.ts';
 /** The trailer of a commit that deletes every object on purpose. */
 export const ALLOW_EMPTY = 'Allow-Empty: true';
 
-const ALLOW_EMPTY_LINE = /^allow-empty:\s*true\s*$/im;
+const ALLOW_EMPTY_LINE = /^allow-empty:\s*true\s*$/i;
 
 const NO_COMMIT = `the branch has no commits any more; nothing is deleted. Restore the branch, or switch to another one; to start over, commit with the trailer "${ALLOW_EMPTY}"`;
 
@@ -95,15 +96,10 @@ export async function refuseMisplaced(
 async function isIntended(revision: string, reader: Reader): Promise<boolean> {
   const lastChange = await reader.lastChange(revision);
   for (const id of new Set([revision, lastChange ?? revision])) {
-    if (ALLOW_EMPTY_LINE.test(trailersOf((await reader.commit(id)).message))) return true;
+    const lines = lastParagraph((await reader.commit(id)).message);
+    if (lines.some((line) => ALLOW_EMPTY_LINE.test(line))) return true;
   }
   return false;
-}
-
-/** Returns the last paragraph of a message, which holds the trailers, if it is not the subject (git-interpret-trailers). */
-function trailersOf(message: string): string {
-  const paragraphs = message.trim().split(/\n\s*\n/);
-  return paragraphs.length > 1 ? (paragraphs.at(-1) ?? '') : '';
 }
 
 /** With STRICT: throws `refused` if there is any problem; `details.problems` names them all. */

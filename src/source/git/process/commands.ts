@@ -38,7 +38,7 @@ const NAMES_ONLY = [
 ] as const;
 
 /** Fields with a NUL after each, in the order in which `parseLog` reads them. */
-const LOG_FIELDS = ['%H', '%P', '%an', '%ae', '%cn', '%ce', '%ct', '%B'].join('%x00');
+const LOG_FIELDS = ['%H', '%P', '%an', '%ae', '%cn', '%ce', '%ct'].join('%x00');
 
 /** Without `--update-shallow`, git silently fetches nothing from an origin that is a shallow clone itself. */
 function fetchArguments(showsProgress: boolean): string[] {
@@ -204,7 +204,7 @@ export const commands = {
   lastChange: (revision: string, path: string) =>
     command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
   /** Prints commits of the first-parent line that changed a path, each with its difference to its first parent. */
-  log: ({ from, until, limit, skipsFirst }: LogQuery, path: string) =>
+  log: ({ from, until, limit, skipsFirst }: LogQuery, path: string, hasMessage: boolean) =>
     command(
       'log',
       '--first-parent',
@@ -216,7 +216,7 @@ export const commands = {
       '--ignore-submodules=none',
       '--no-show-signature',
       '--encoding=UTF-8',
-      `--format=${LOG_FIELDS}`,
+      `--format=${LOG_FIELDS}%x00${hasMessage ? '%B' : ''}`,
       `--max-count=${limit}`,
       `--skip=${skipsFirst ? 1 : 0}`,
       '--end-of-options',

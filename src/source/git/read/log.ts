@@ -9,11 +9,13 @@ import { entryType } from './tree.ts';
 /** `Reader.log`. */
 export async function readLog(repository: Repository, query: LogQuery): Promise<FolderLog> {
   const { context, prefix } = repository;
-  const output = await runGit(context, commands.log(query, prefix || '.')).catch((error: unknown) => {
-    // Thousands of files in each of many commits: a smaller page may fit.
-    if (error instanceof OutputTooLarge && query.limit > 1) return null;
-    throw error;
-  });
+  const read = (hasMessage: boolean): Promise<string | null> =>
+    runGit(context, commands.log(query, prefix || '.', hasMessage)).catch((error: unknown) => {
+      if (error instanceof OutputTooLarge && (query.limit > 1 || hasMessage)) return null;
+      throw error;
+    });
+  // Thousands of files in each of many commits: a smaller page may fit. Of one commit, it can be the message.
+  const output = (await read(true)) ?? (query.limit > 1 ? null : await read(false));
   if (output === null) return readLog(repository, { ...query, limit: Math.ceil(query.limit / 10) });
   const all = parseLog(output, prefix);
   const boundary = await shallowCommits(repository);

@@ -27,6 +27,8 @@ export interface ObjectReader {
    * manager needs.
    */
   contents(id: string): Promise<Buffer | null>;
+  /** As `contents`, but only the first `maxBytes` bytes of an object of any size. */
+  beginning(id: string, maxBytes: number): Promise<Buffer | null>;
   /** Reads a blob if it has at most `maxBytes`. */
   blob(id: string, maxBytes: number): Promise<BlobContent>;
   close(): Promise<void>;
@@ -62,6 +64,15 @@ export function openObjects(context: GitContext): ObjectReader {
     throw tooLarge(bytesOrInfo);
   };
 
+  const beginning = (id: string, maxBytes: number): Promise<Buffer | null> =>
+    ask(`contents ${objectId(id)}\n`, async (reader) => {
+      const found = parseInfo(await reader.until(NEWLINE));
+      if (found === null || found.size <= maxBytes) return found && readBody(reader, found.size);
+      const bytes = await reader.bytes(maxBytes);
+      await skipBody(reader, found.size - maxBytes);
+      return bytes;
+    });
+
   const blob = async (id: string, maxBytes: number): Promise<BlobContent> => {
     const found = await info(objectId(id));
     if (found === null || found.type !== 'blob') return { missing: true };
@@ -70,7 +81,7 @@ export function openObjects(context: GitContext): ObjectReader {
     return bytes === null ? { missing: true } : { bytes };
   };
 
-  return { info, contents, blob, close: () => git.close() };
+  return { info, contents, beginning, blob, close: () => git.close() };
 }
 
 /** Drops an object and the line break after it, so that the next answer can be read. */

@@ -153,7 +153,7 @@ const MARKS = { id: ID, ref: 'refs/heads/mark', path: '\u0001mark' } as const;
 function build(name: string, texts: readonly string[]): readonly string[] {
   if (name === 'log') {
     const [from = '', until = '', path = ''] = texts;
-    return commands.log({ from, until, limit: 50, skipsFirst: false }, path).args;
+    return commands.log({ from, until, limit: 50, skipsFirst: false }, path, true).args;
   }
   return (commands[name as keyof typeof commands] as (...given: string[]) => { args: readonly string[] })(
     ...texts,

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { FolderCommit } from '../../../../src/history/commit.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
@@ -144,6 +145,23 @@ describe('log', () => {
       next: null,
       isCut: true,
     });
+  });
+
+  it('has a commit whose message is larger than what git may say, without its message', async () => {
+    const repository = await testRepository();
+    const first = await repository.commit({ a: '1' });
+    await repository.commit({ a: '2' });
+    const message = `${await temporaryFolder()}/message`;
+    await writeFile(message, `long\n\n${'x'.repeat(2 ** 27)}`);
+    const revision = await repository.git('commit-tree', 'HEAD^{tree}', '-p', first, '-F', message);
+    await repository.git('reset', '--quiet', '--hard', revision);
+    const { reader } = await openSource(repository.folder);
+    const { commits } = await reader.log({ ...ALL, from: revision });
+    expect(commits.map(({ message: text, files }) => [text.trim().length, files.length])).toEqual([[0, 1]]);
+    const next = await reader.log({ ...ALL, from: revision, skipsFirst: true });
+    expect(next.commits.map((commit) => commit.revision)).toEqual([first]);
+    expect(await reader.isAncestor(first, revision)).toBe(true);
+    expect((await reader.commit(revision)).message.startsWith('long')).toBe(true);
   });
 
   it('rejects as unavailable if the commit is missing', async () => {

@@ -47,24 +47,29 @@ exit 1
 /**
  * Syncs the new objects before the ref names one of them, with the folders that have their names: git syncs what it writes
  * to a file, but never a folder, and a file system may keep a moved branch and lose the objects. It writes no object that is
- * there already, and whoever did may not have synced it. Without names there are too many: git keeps those as a pack.
+ * there already, and whoever did may not have synced it. An object without a file of its own is in a pack.
  */
 const SYNC_HOOK = `#!/bin/sh
 cd "$HOLDFAST_OBJECTS" || exit
-test -n "$HOLDFAST_NEW" || HOLDFAST_NEW=$(echo [0-9a-f][0-9a-f])
-set -- .
-for name in pack $HOLDFAST_NEW; do test -e "$name" && set -- "$@" "$name"; done
-exec sync "$@"
+sync_new() {
+  set -- .
+  for folder in pack $HOLDFAST_FOLDERS; do test -d "$folder" && set -- "$@" "$folder"; done
+  for name in $HOLDFAST_FILES; do test -e "$name" && set -- "$@" "$name" "\${name%/*}"; done
+  sync "$@"
+}
+# A clean-up can remove an object that is in a pack, too.
+sync_new 2>/dev/null || sync_new
 `;
 
 /** Objects whose names fit into a variable of the environment. */
 const MOST_NAMES = 1000;
+const ALL_FOLDERS = '[0-9a-f][0-9a-f]';
 
-/** The names of objects in their repository, and of the folders that have them. */
-function looseNames(objects: ReadonlySet<string>): string {
-  if (objects.size > MOST_NAMES) return '';
+/** What the hook syncs: the files that these objects have unless they are in a pack, or all folders if there are too many. */
+function namesOf(objects: ReadonlySet<string>): { HOLDFAST_FILES: string; HOLDFAST_FOLDERS: string } {
+  if (objects.size > MOST_NAMES) return { HOLDFAST_FILES: '', HOLDFAST_FOLDERS: ALL_FOLDERS };
   const names = Array.from(objects, (id) => `${id.slice(0, 2)}/${id.slice(2)}`);
-  return [...new Set(names.map((name) => name.slice(0, 2))), ...names].join(' ');
+  return { HOLDFAST_FILES: names.join(' '), HOLDFAST_FOLDERS: '' };
 }
 
 const HOOKS: Readonly<Record<string, string>> = {
@@ -240,7 +245,7 @@ function pushEnvironment(
     HOLDFAST_CHECKED_OUT: String(isCheckedOut),
     HOLDFAST_GIT_DIR: gitFolder,
     HOLDFAST_OBJECTS: join(commonFolder, 'objects'),
-    HOLDFAST_NEW: looseNames(objects),
+    ...namesOf(objects),
     HOLDFAST_WORK_TREE: context.folder,
     HOLDFAST_REF_LOCK: `${commonFolder}/${ref}.lock`,
     HOLDFAST_FROM: from ?? emptyTreeIdLike(to),

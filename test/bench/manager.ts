@@ -29,6 +29,10 @@ export interface ManagerOptions {
   folder: string | null;
   dataFolder?: string;
   env?: Readonly<Record<string, string>>;
+  /** `main.js` of another build. */
+  main?: string;
+  /** A command that runs the manager. */
+  wrapper?: readonly string[];
 }
 
 /** Starts a manager, and waits until it serves a revision. */
@@ -45,8 +49,9 @@ async function launchManager(bench: Bench, options: ManagerOptions): Promise<Man
   const profiles = process.env['BENCH_PROFILES'];
   const flags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
   const dataFolder = options.dataFolder ?? join(await bench.folder(), 'data');
-  const main = join(PROJECT, 'dist/main.js');
-  const child = startChild(bench, process.execPath, [...flags, main, 'serve'], {
+  const main = options.main ?? join(PROJECT, 'dist/main.js');
+  const [command = '', ...args] = [...(options.wrapper ?? []), process.execPath, ...flags, main, 'serve'];
+  const child = startChild(bench, command, args, {
     PORT: '0',
     DATA_DIR: dataFolder,
     BASIC_AUTH_USER: USER,

@@ -12,6 +12,7 @@ import { reports } from './reports.ts';
 import { served } from './served.ts';
 import { coldStart, warmStart } from './starts.ts';
 import { worker } from './worker.ts';
+import { writeCost } from './write-cost.ts';
 import { writes, writesAtOnce } from './writes.ts';
 
 /** Every row by the name that `npm run bench -- <name>` takes. */
@@ -25,6 +26,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'warm-start': warmStart,
   writes,
   'writes-at-once': writesAtOnce,
+  'write-cost': writeCost,
   reports,
   'dry-run': dryRun,
   ledger,

@@ -1,6 +1,6 @@
 import { forEachYielding } from '../../async/pace.ts';
 import { classifyPath } from '../../desired/file.ts';
-import { loadFile } from '../../desired/load.ts';
+import { loadFile, type ParsedBlobs } from '../../desired/load.ts';
 import { appDefaults } from '../../protocol/app.ts';
 import { keyOf } from '../../protocol/name.ts';
 import { contentHash } from '../content-hash.ts';
@@ -63,7 +63,10 @@ async function groupsHeldBack(
   const recorded = new Map(groupRows.map(({ name, hash }) => [name, hash]));
   const entries = tree === null ? [] : await reader.list(tree);
   const groups = entries.filter(({ path }) => isGroupFile(path));
-  const files = await Promise.all(groups.map((entry) => loadFile(entry, reader.blob, appDefaults([]))));
+  const known: ParsedBlobs = new Map();
+  const files = await Promise.all(
+    groups.map((entry) => loadFile(entry, reader.blob, appDefaults([]), known)),
+  );
   await forEachYielding(files, (file) => {
     if (file === null || file.kind === null || !file.parsed.ok) return;
     const hash = contentHash(file.kind, file.parsed.content);

@@ -104,6 +104,29 @@ describe('so that a loss of power takes nothing back, a manager', () => {
     },
   );
 
+  it.skipIf(!canTrace())('syncs the file of a generated password before it shows the password', async () => {
+    const repository = await testRepository();
+    await repository.commit(inDesiredState(SMALL_FLEET));
+    const top = await temporaryFolder();
+    const trace = join(top, 'trace');
+    const manager = await startProcessManager({
+      repository,
+      dataFolder: join(top, 'data'),
+      env: { BASIC_AUTH_USER: '', BASIC_AUTH_PASSWORD: '' },
+      wrapper: ['strace', '-f', '-y', '-s', '1000', '-e', `trace=${CALLS}`, '-o', trace],
+    });
+    const calls = async () => successes(await readFile(trace, 'utf8'));
+    const shown = /^writev?\(.*Sign in as/;
+    await expect.poll(async () => (await calls()).some((call) => shown.test(call))).toBe(true);
+    await manager.kill();
+    expectInOrder(await calls(), [
+      ['the file is synced', /^fsync\(\d+<[^>]*\/data\/admin\.json\.new>/],
+      ['it gets its name', /^rename.*\/data\/admin\.json"/],
+      ['the name is synced', /^fsync\(\d+<[^>]*\/data>/],
+      ['the password is shown', shown],
+    ]);
+  });
+
   it.skipIf(!canTrace())('syncs no folder of objects in which a write puts none', async () => {
     const repository = await testRepository();
     const others = Array.from({ length: 500 }, (_, index) => [`others/${index}`, `${index}`]);

@@ -98,7 +98,13 @@ async function measure(bench: Bench, apps: number, main?: string): Promise<[Figu
     await fleet.git(...DURABLE, 'push', '--quiet', 'origin', 'HEAD:main');
   });
   await fleet.git('checkout', '--quiet', 'main');
-  return [{ served: median(ours), commit: median(commits), write, bareWrite, push }, manager];
+  const figures = { served: median(ours), commit: median(commits), write, bareWrite, push };
+  bench.say(
+    `${apps} apps: ${Object.entries(figures)
+      .map(([name, value]) => `${name} ${ms(value)}`)
+      .join(', ')}`,
+  );
+  return [figures, manager];
 }
 
 async function medianOf(work: (index: number) => Promise<unknown>): Promise<number> {

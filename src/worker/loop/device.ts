@@ -38,7 +38,10 @@ export class Device {
   #reply: InfoBody | null = null;
   #isStopped = false;
   readonly lastLines: LastLines;
+  /** What the engine said last; null while it is away. */
   info: EngineInfo | null = null;
+  /** The same, kept while it is away: the machine has not changed. */
+  #machine: EngineInfo | null = null;
   actual: Actual | null = null;
   /** When `actual` was seen, in seconds since the Unix epoch. */
   lookedAt: number | null = null;
@@ -79,8 +82,8 @@ export class Device {
   get wanted(): Wanted | null {
     const { config } = this.#parts;
     const source = this.memory.reply?.source;
-    if (this.#reply === null || this.info === null || source === undefined) return null;
-    return readWanted(this.#reply, source, this.info, policyOf(config));
+    if (this.#reply === null || this.#machine === null || source === undefined) return null;
+    return readWanted(this.#reply, source, this.#machine, policyOf(config));
   }
 
   /** Whether nothing is under way: no step, no pull, no prune. */
@@ -208,6 +211,7 @@ export class Device {
     if (this.info !== null) return;
     const { engine, identity, logger, config } = this.#parts;
     this.info = await engine.connect();
+    this.#machine = this.info;
     const { name, product, version, api } = this.info;
     if (NAME_PATTERN.test(name)) this.remember({ name });
     identity.name = config.DEVICE_NAME ?? this.memory.name;

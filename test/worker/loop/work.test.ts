@@ -63,6 +63,21 @@ describe('a first version that crashes', () => {
   });
 });
 
+describe('a worker whose engine goes away', () => {
+  it('still shows what is wanted, and when it saw what runs', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.applied === '"f1ee.5-x"');
+    await engine.crash();
+    const seen = await until(worker.status, (status) => status.worker.engine === null);
+    expect(seen.apps).toMatchObject([{ wanted_id: 5, running_id: 5, wanted: 1, running: 1 }]);
+    expect(seen.looked_at).toEqual(expect.any(Number));
+    await engine.start();
+    await until(worker.status, ({ apps, problems }) => apps[0]?.state === 'running' && problems.length === 0);
+  });
+});
+
 describe('a worker whose disk has no room for an image', () => {
   it('removes the images that nothing uses one by one, and pulls again at once', TIME, async () => {
     const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));

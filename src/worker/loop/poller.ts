@@ -2,7 +2,8 @@ import type { InfoReply } from '../link/info-reply.ts';
 import { checkedBody } from '../link/info-reply.ts';
 import type { PollResult, PollTrouble } from '../link/link.ts';
 import { firstPollDelay, pollDelay } from '../link/pace.ts';
-import { refuse, sourceOf } from '../plan/wanted.ts';
+import { senderOf } from '../plan/sender.ts';
+import { refuse } from '../plan/wanted.ts';
 import type { ManagerStatus } from '../status.ts';
 import type { Device } from './device.ts';
 import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
@@ -111,14 +112,7 @@ export class Poller {
   #accept(reply: InfoReply): boolean {
     const { memory } = this.#device;
     const { config } = this.#parts;
-    const sender = {
-      fleet: reply.fleet,
-      manager: config.MANAGER,
-      group: config.DEVICE_GROUP,
-      epoch: memory.epoch,
-    };
-    const source = sourceOf(sender);
-    const isSame = memory.source === source;
+    const { source, named, isSame } = senderOf(reply.fleet, config.MANAGER, config.DEVICE_GROUP, memory);
     const refusal = refuse(reply, isSame ? memory.groupId : null, this.#device.listed);
     if (refusal !== null && refusal.code === 'ids-behind') return this.#noteBehind(refusal.text);
     if (refusal !== null)
@@ -127,6 +121,7 @@ export class Poller {
     const isNew = memory.reply?.etag !== etag;
     this.#device.accept(reply, {
       reply: { source, etag, revision, body },
+      named,
       ...(isSame ? { groupId } : {}),
       ...(isNew && !isSame ? { done: null } : {}),
     });

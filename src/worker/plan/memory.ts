@@ -63,6 +63,8 @@ export const Memory = z.object({
   done: z.string().nullable(),
   /** The source of the ids below; null before the first reply. */
   source: z.string().nullable(),
+  /** The fleet that a manager and group stood for when a reply named it last; null before one has. */
+  named: z.object({ manager: z.string(), group: z.string(), fleet: z.string() }).nullable().default(null),
   /** How often somebody at the device had the ids forgotten: part of the source. */
   epoch: z.int(),
   groupId: z.int().nullable(),
@@ -84,6 +86,7 @@ export function emptyMemory(): Memory {
     reply: null,
     done: null,
     source: null,
+    named: null,
     epoch: 0,
     groupId: null,
     pruneId: null,

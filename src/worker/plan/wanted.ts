@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { type AppRecord, readAppRecord } from '../../protocol/info.ts';
 import { parsePort } from '../../protocol/ports.ts';
 import { contentsOf } from './content.ts';
@@ -21,21 +20,6 @@ export interface CheckedInfo {
   groupId: number;
   pruneId: number;
   apps: readonly { name: string; id: number; record: Readonly<Record<string, unknown>> }[];
-}
-
-/**
- * Returns the source of ids: of a fleet, or of the manager at an address if it does not say which fleet it is, and of one
- * group. `epoch` counts how often somebody had the ids forgotten.
- */
-export function sourceOf(sender: {
-  fleet: string | null;
-  manager: string;
-  group: string;
-  epoch: number;
-}): string {
-  const { fleet, manager, group, epoch } = sender;
-  const text = JSON.stringify([fleet ?? manager, group, ...(epoch === 0 ? [] : [epoch])]);
-  return hash('sha256', text).slice(0, 16);
 }
 
 /** Returns what a reply asks of this machine. An app that cannot be done is left as it is, and the others are done. */

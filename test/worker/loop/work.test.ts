@@ -146,6 +146,33 @@ describe('a worker', () => {
     expect(engine.container('api-1').image.version).toBe('v2');
   });
 
+  it.each<[string, string | undefined, string | undefined]>([
+    ['a proxy strips the ETag, and the list shrinks', '"f1ee.50-x"', undefined],
+    ['a first ETag names the fleet, and the list shrinks', undefined, '"f1ee.51-x"'],
+  ])('keeps its apps when %s without a higher id of the group', TIME, async (_, first, second) => {
+    const tagged = (answer: ReturnType<typeof answerOf>, etag: string | undefined) => {
+      const { etag: __, ...headers } = answer.headers ?? {};
+      return { ...answer, headers: { ...headers, ...(etag !== undefined && { etag }) } };
+    };
+    const both = answerOf(50, { web: [50, 'v1'], api: [50, 'v1'] }, { groupId: 30 });
+    const manager = await startStandIn(tagged(both, first));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.applied != null);
+    manager.answer = tagged(answerOf(51, { web: [50, 'v1'] }, { groupId: 30 }), second);
+    const seen = await until(worker.status, ({ problems }) =>
+      problems.some(({ code }) => code === 'bad-reply'),
+    );
+    expect(seen.problems).toMatchObject([
+      { text: 'the app api left the group, but device_group_id did not rise' },
+    ]);
+    expect(engine.names()).toEqual(['api-1', 'web-1']);
+    manager.answer = tagged(answerOf(52, { web: [50, 'v1'] }, { groupId: 31 }), 'W/"f1ee.52-x"');
+    await until(worker.status, ({ applied }) => applied === '"f1ee.52-x"');
+    expect(engine.names()).toEqual(['web-1']);
+    expect(engine.container('web-1')).toMatchObject({ starts: 1 });
+  });
+
   it('reports to a real manager what it does, and follows it', TIME, async () => {
     const manager = await startManager({
       files: {

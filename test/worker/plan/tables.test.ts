@@ -11,8 +11,9 @@ import {
 } from '../../../src/worker/plan/labels.ts';
 import { emptyMemory } from '../../../src/worker/plan/memory.ts';
 import { rehearse } from '../../../src/worker/plan/rehearse.ts';
+import { senderOf } from '../../../src/worker/plan/sender.ts';
 import { NEW_SESSION, withTrouble } from '../../../src/worker/plan/session.ts';
-import { type Policy, readWanted, refuse, sourceOf } from '../../../src/worker/plan/wanted.ts';
+import { type Policy, readWanted, refuse } from '../../../src/worker/plan/wanted.ts';
 import { describeStep } from '../../../src/worker/status/describe-step.ts';
 import { LIKE_ABSENT, OPTIONAL_SAMPLES } from '../../support/optional-fields.ts';
 import { record, Simulation, wanted } from './simulation.ts';
@@ -183,14 +184,29 @@ describe('a reply', () => {
 });
 
 describe('the source of ids', () => {
-  const origin = { fleet: 'f1ee', manager: 'https://a', group: 'edge', epoch: 0 };
-
-  it('is the same at every address of a fleet, and another one for each fleet, group and epoch', () => {
-    expect(sourceOf(origin)).toBe('90e00f83a55d0782');
-    expect(sourceOf({ ...origin, manager: 'https://b' })).toBe(sourceOf(origin));
-    const others = [{ fleet: 'beef' }, { fleet: null }, { group: 'shops' }, { epoch: 1 }];
-    const all = [origin, ...others.map((change) => ({ ...origin, ...change }))].map(sourceOf);
-    expect(new Set(all).size).toBe(5);
+  it('is that of the fleet and the group, or of the address until a reply has named the fleet', () => {
+    const fresh = { source: null, named: null, epoch: 0 };
+    const first = senderOf('f1ee', 'https://a', 'edge', fresh);
+    expect(first).toMatchObject({ source: '90e00f83a55d0782', isSame: false });
+    const known = { ...fresh, source: first.source, named: first.named };
+    const sources = [
+      first.source,
+      senderOf('beef', 'https://a', 'edge', known).source,
+      senderOf('f1ee', 'https://a', 'shops', known).source,
+      senderOf('f1ee', 'https://a', 'edge', { ...known, epoch: 1 }).source,
+      senderOf(null, 'https://b', 'edge', known).source,
+    ];
+    expect(new Set(sources).size).toBe(5);
+    expect(senderOf('f1ee', 'https://b', 'edge', known)).toMatchObject({
+      source: first.source,
+      isSame: true,
+    });
+    expect(senderOf(null, 'https://a', 'edge', known)).toEqual({ ...first, isSame: true });
+    const unnamed = senderOf(null, 'https://a', 'edge', fresh);
+    expect(senderOf('f1ee', 'https://a', 'edge', { ...fresh, source: unnamed.source })).toMatchObject({
+      source: first.source,
+      isSame: true,
+    });
   });
 });
 

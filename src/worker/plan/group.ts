@@ -1,3 +1,4 @@
+import { bringBack } from './bring-back.ts';
 import type { Judged } from './conflicts.ts';
 import { type Draft, refreshed } from './draft.ts';
 import { isLeftAlone } from './endings.ts';
@@ -75,7 +76,7 @@ function stageAll(runs: readonly Run[], draft: Draft): Swapping[] | 'waiting' | 
     swapping.push({ view: refreshed(view, draft), version, hasPassed: verdict === 'passed' });
     if (prepare(view, version, draft)) continue;
     isReady = false;
-    healMeanwhile(view, version, draft);
+    if (!bringBack(view, version, draft)) healMeanwhile(view, version, draft);
   }
   return isReady ? swapping : 'waiting';
 }

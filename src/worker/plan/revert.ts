@@ -48,9 +48,10 @@ function stepsFor(app: Reverting, number: number, slot: Slot, draft: Draft): Ste
     if (slot.failed !== undefined) return [discardStep(slot.failed, draft)];
     return [renameStep(slot.current, containerName(draft.world.rules.prefix, view.name, number, 'failed'))];
   }
-  if (slot.current === undefined && slot.old !== undefined)
-    return [renameStep(slot.old, containerName(draft.world.rules.prefix, view.name, number, 'current'))];
-  return [];
+  if (slot.current !== undefined || slot.old === undefined) return [];
+  // What comes back starts at once, however often it was healed before.
+  draft.clear(view.name, 'heal');
+  return [renameStep(slot.old, containerName(draft.world.rules.prefix, view.name, number, 'current'))];
 }
 
 /** Recreates containers of the good version that are gone, from its image. */

@@ -5,7 +5,7 @@ import { portsOf, portsOfAll, sharedPort } from './ports.ts';
 import { nameTaken, pendingSlots } from './prepare.ts';
 import { discardStep, renameStep, stopStep } from './steps.ts';
 import type { Version } from './version.ts';
-import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
+import { type AppView, currentsOf, hasGoodOld, isOfGood, isOfVersion, isUp } from './view.ts';
 
 /** An app whose containers change places. Without a version, all of them leave. */
 export interface Swapping {
@@ -85,7 +85,7 @@ function leavingOf(app: Swapping, isHandover: boolean): Container[] {
 
 /**
  * Remembers, before the first container stops, whether what runs is worth going back to. If it has stopped already and
- * that was forgotten, it is.
+ * that was forgotten, it is; and so is a version that was good, which waits beside one that nobody has judged yet.
  */
 function noteWayBack(view: AppView, version: Version, draft: Draft): void {
   if (view.memory.wayBack?.id === version.id) return;
@@ -97,7 +97,7 @@ function noteWayBack(view: AppView, version: Version, draft: Draft): void {
       (state === 'running' && health !== 'unhealthy') || (state === 'exited' && isUntroubled),
   );
   const isThere = before.length > 0 || [...view.slots.values()].some(({ old }) => old !== undefined);
-  const isGood = draft.world.rules.rollback && isThere && isWell;
+  const isGood = draft.world.rules.rollback && isThere && (isWell || hasGoodOld(view));
   draft.remember(view.name, { wayBack: { id: version.id, isGood } });
 }
 
@@ -105,13 +105,13 @@ function noteWayBack(view: AppView, version: Version, draft: Draft): void {
  * A stopped container makes room. The slot can have an old one already: the better of the two is kept to go back to.
  */
 function retireStep(container: Container, apps: readonly Swapping[], draft: Draft): Step {
-  const { app, slot, content, imageId } = container;
+  const { app, slot } = container;
   const view = apps.find((candidate) => candidate.view.name === app)?.view;
   const old = view?.slots.get(slot)?.old;
   if (old === undefined)
     return renameStep(container, containerName(draft.world.rules.prefix, app, slot, 'old'));
-  const good = view?.memory.good;
-  return discardStep(good?.content === content && good.imageId === imageId ? old : container, draft);
+  const isGood = view !== undefined && isOfGood(container, view);
+  return discardStep(isGood ? old : container, draft);
 }
 
 function promotions(app: Swapping, draft: Draft): Step[] {

@@ -68,6 +68,16 @@ export function isOfVersion(container: Container | undefined, version: Version):
     : version.change !== 'restart';
 }
 
+/** Whether a container is of the version that was good last. */
+export function isOfGood({ content, imageId }: Container, { memory: { good } }: AppView): boolean {
+  return good !== null && good.content === content && good.imageId === imageId;
+}
+
+/** Whether a stopped container of the version that was good last is kept. */
+export function hasGoodOld(view: AppView): boolean {
+  return [...view.slots.values()].some(({ old }) => old !== undefined && isOfGood(old, view));
+}
+
 /** Whether a container holds its ports and uses its image: it runs, or the engine is about to start it again. */
 export function isUp({ state }: Container): boolean {
   return state === 'running' || state === 'restarting' || state === 'paused';

@@ -95,6 +95,51 @@ describe('a device', () => {
     expect(d.session.phases['web']?.state).toBe('rolled_back');
   });
 
+  test('goes back over two bad versions in a row, the second of which came before the first had failed', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:crash' })]);
+    while (d.session.phases['web']?.state !== 'checking') d.settle(1);
+    d.wanted = wanted([record('web', 3, { container_image: 'web:sick' })]);
+    d.pulling.add('web');
+    d.settle(3);
+    d.pulling.clear();
+    d.settle();
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.names()).toEqual(['web-1', 'web-1.failed']);
+    expect(d.session.phases['web']?.state).toBe('rolled_back');
+  });
+
+  test('takes a version back that fails while a newer one cannot be pulled', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:crash' })]);
+    while (d.session.phases['web']?.state !== 'checking') d.settle(1);
+    d.registry = 'down';
+    d.wanted = wanted([record('web', 3, { container_image: 'web:v3' })]);
+    d.settle(20);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.names()).toEqual(['web-1']);
+    expect(d.session.phases['web']?.obstacle).not.toBeNull();
+    d.registry = 'up';
+    d.settle(600);
+    expect(d.running()).toEqual(['web-1 web:v3']);
+    expect(d.names()).toEqual(['web-1']);
+  });
+
+  test('starts what it goes back to at once, although healing it has to wait', () => {
+    const d = device(record('web', 1));
+    for (let kills = 0; kills < 3; kills++) {
+      for (const { container } of d.machine.values())
+        Object.assign(container, { state: 'exited', exitCode: 137 });
+      while (d.running().length === 0) d.settle(1);
+    }
+    d.wanted = wanted([record('web', 2, { container_image: 'web:nostart' })]);
+    while (!d.log.includes('rename web-1.old web-1')) d.settle(1);
+    const failedAt = d.now;
+    while (d.running().length === 0) d.settle(1);
+    expect(d.now - failedAt).toBeLessThan(5);
+    expect(d.running()).toEqual(['web-1 web:v1']);
+  });
+
   test('starts a container again that somebody paused before it was known to be good', () => {
     const d = new Simulation();
     d.wanted = wanted([record('web', 1)]);

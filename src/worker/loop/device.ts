@@ -15,7 +15,7 @@ import { NEW_SESSION, type Session, shortOfRoom, withPullsNow } from '../plan/se
 import { readWanted } from '../plan/wanted.ts';
 import { ImageCare } from './image-care.ts';
 import { LastLines, LOG_LINES } from './last-lines.ts';
-import { ensureNetwork } from './network.ts';
+import { ensureNetwork, NEBULA } from './network.ts';
 import { type Inspected, observe } from './observe.ts';
 import { type Known, type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import type { Problems } from './problems.ts';
@@ -199,6 +199,7 @@ export class Device {
       this.actual = actual;
       this.lookedAt = wallTimeOf(this.#parts);
       this.remember(forgetImages(this.memory, actual, pulled));
+      this.#noteUnclear(actual);
       return await this.#act(wanted, actual, before);
     } catch (error) {
       this.#noteOutage(error);
@@ -264,10 +265,30 @@ export class Device {
     this.#runner.cancelPulls(
       (app, id) => wanted === null || wanted.apps.some((one) => one.name === app && one.id === id),
     );
-    await ensureNetwork(this.#parts.engine, made, actual);
+    await this.#ensureNetwork(made, actual);
     if (!this.#isStopped) this.#runner.begin(made);
-    if (this.isIdle && wanted !== null) this.#prune(wanted, actual);
+    if (this.isIdle && wanted !== null && actual.blind === null) this.#prune(wanted, actual);
     return made;
+  }
+
+  /** Without the network, what needs it fails by itself, and waits; everything else goes on. */
+  async #ensureNetwork(made: Plan, actual: Actual): Promise<void> {
+    try {
+      await ensureNetwork(this.#parts.engine, made, actual);
+      if (actual.networks.includes(NEBULA)) this.#problems.clear('network-missing');
+    } catch (error) {
+      const text = `the network nebula cannot be created: ${messageOf(error)}`;
+      if (this.#problems.note('network-missing', text)) this.#parts.logger.warn(text);
+    }
+  }
+
+  /** Says what the engine does not say although it answers. */
+  #noteUnclear({ blind, unclear }: Actual): void {
+    const texts = [...(blind === null ? [] : [blind]), ...unclear.values()];
+    const text = texts.join('; ');
+    if (texts.length === 0) this.#problems.clear('engine-unavailable');
+    else if (this.#problems.note('engine-unavailable', text))
+      this.#parts.logger.warn({ reason: text }, 'the container engine answers in part');
   }
 
   /** What a pull needs is not known before it: an image goes each time that one fails for want of room. */
@@ -289,7 +310,7 @@ export class Device {
       session: this.session,
       rules: rulesOf(this.#parts.config),
       disk,
-      busy: new Set([...before.busy, ...now.busy]),
+      busy: new Set([...before.busy, ...now.busy, ...actual.unclear.keys()]),
       pulling: new Set([...before.pulling, ...now.pulling]),
       now: secondsOf(this.#parts),
       wallTime: wallTimeOf(this.#parts),

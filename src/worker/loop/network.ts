@@ -4,7 +4,7 @@ import type { Actual } from '../plan/model.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /** The network that all apps share, unless they use that of the machine or none. */
-const NEBULA = 'nebula';
+export const NEBULA = 'nebula';
 
 /** Returns the networks to join: `nebula` first, as with Nebula's worker, unless the list begins with `host` or `none`. */
 export function networksOf({ networks }: AppRecord): string[] {

@@ -1,4 +1,10 @@
-import type { ContainerDetails, ContainerSummary, Engine, Image } from '../engine/engine.ts';
+import {
+  type ContainerDetails,
+  type ContainerSummary,
+  type Engine,
+  EngineError,
+  type Image,
+} from '../engine/engine.ts';
 import { exactReference } from '../engine/references.ts';
 import { containerName, readLabels, readNebulaLabels, roleOf } from '../plan/labels.ts';
 import { type Actual, type Container, type Foreign, ROLES } from '../plan/model.ts';
@@ -22,26 +28,40 @@ export interface Attention {
   references: readonly string[];
 }
 
-/** Looks at the engine once. Rejects with an `EngineError`. */
+/**
+ * Looks at the engine once. Rejects with an `EngineError` if it does not list its containers; what else it does not say
+ * concerns only what needs it.
+ */
 export async function observe(
   engine: Engine,
   ownership: Ownership,
   attention: Attention,
   inspected: Inspected,
 ): Promise<Actual> {
-  const [summaries, networks, images] = await Promise.all([
+  const [summaries, networkList, imageList] = await Promise.all([
     engine.containers(),
-    engine.networks(),
-    engine.images(),
+    part(engine.networks(), 'networks'),
+    part(engine.images(), 'images'),
   ]);
-  const containers: Container[] = [];
   const foreign: Foreign[] = [];
-  for (const summary of summaries) {
+  const unclear = new Map<string, string>();
+  const own = summaries.flatMap((summary) => {
     const labelled = labelledBy(summary, ownership);
     if (labelled === null) foreign.push(foreignOf(summary));
-    else containers.push(await describe(engine, summary, labelled, ownership, attention, inspected));
-  }
+    return labelled === null ? [] : [{ summary, labelled }];
+  });
+  const containers = await Promise.all(
+    own.map(({ summary, labelled }) =>
+      describe(engine, summary, labelled, ownership, attention, inspected).catch((error: unknown) => {
+        if (!isPartial(error)) throw error;
+        unclear.set(labelled.app, `the engine does not say what ${summary.name} is like: ${error.message}`);
+        return containerOf(summary, labelled, ownership, inspected.get(summary.id)?.details ?? null);
+      }),
+    ),
+  );
   forgetGone(inspected, summaries);
+  const networks = networkList.value ?? [];
+  const images = imageList.value ?? [];
   const tags = new Map(
     images.flatMap(({ id, tags, digests }) => [...tags, ...digests].map((tag) => [tag, id])),
   );
@@ -52,7 +72,24 @@ export async function observe(
     }),
   );
   const ids = new Set(images.map(({ id }) => id));
-  return { containers, foreign, networks, images: { ids, byReference, digests: digestsOf(images) } };
+  const blind = imageList.problem ?? networkList.problem;
+  const seen = { ids, byReference, digests: digestsOf(images) };
+  return { containers, foreign, networks, images: seen, blind, unclear };
+}
+
+/** What a list has, or why the engine does not give it although it answers. Rejects if it does not. */
+async function part<T>(list: Promise<T>, what: string): Promise<{ value: T | null; problem: string | null }> {
+  try {
+    return { value: await list, problem: null };
+  } catch (error) {
+    if (!isPartial(error)) throw error;
+    return { value: null, problem: `the engine does not list its ${what}: ${error.message}` };
+  }
+}
+
+/** Whether the engine answers other calls in spite of this error. */
+function isPartial(error: unknown): error is EngineError {
+  return error instanceof EngineError && error.code !== 'unavailable';
 }
 
 /** An image that came from several registries has the digest of the first. */
@@ -86,17 +123,27 @@ async function describe(
   engine: Engine,
   summary: ContainerSummary,
   labelled: NonNullable<ReturnType<typeof readLabels>>,
-  { prefix }: Ownership,
+  ownership: Ownership,
   { isChanging }: Attention,
   inspected: Inspected,
 ): Promise<Container> {
-  const { id, name, image, imageId, state, health, lastExit, ports } = summary;
+  const { id, state, health, lastExit } = summary;
   // Between two looks a container can have been started by hand and have ended in another way.
   const key = `${state} ${health} ${lastExit}`;
   const known = inspected.get(id);
   const isFresh = known !== undefined && known.key === key && !isChanging(labelled.app);
   const details = isFresh ? known.details : await engine.inspect(id);
   if (details !== null) inspected.set(id, { key, details });
+  return containerOf(summary, labelled, ownership, details);
+}
+
+function containerOf(
+  summary: ContainerSummary,
+  labelled: NonNullable<ReturnType<typeof readLabels>>,
+  { prefix }: Ownership,
+  details: ContainerDetails | null,
+): Container {
+  const { id, name, image, imageId, state, health, ports } = summary;
   const { restarts = 0, exitCode = null, healthLimit = null, stopTimeout = null } = details ?? {};
   const expected = ROLES.map((role) => containerName(prefix, labelled.app, labelled.slot, role));
   const isStray = !expected.includes(name) && labelled.source !== '';

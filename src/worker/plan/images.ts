@@ -23,6 +23,7 @@ export function unusedImages(memory: Memory, actual: Actual, wanted: Wanted | nu
  * look began, which has not seen what was pulled since.
  */
 export function forgetImages(memory: Memory, actual: Actual, before: Memory['pulled']): Memory {
+  if (actual.blind !== null) return memory;
   const isKept = ([id, image]: [string, Memory['pulled'][string]]): boolean =>
     actual.images.ids.has(id) || before[id] !== image;
   const kept = Object.entries(memory.pulled).filter(isKept);

@@ -70,6 +70,10 @@ export interface Actual {
     /** By image id, if a registry gave one: `sha256:…`. */
     digests: ReadonlyMap<string, string>;
   };
+  /** Why nothing can be staged: the engine does not list images or networks; null if it does. */
+  blind: string | null;
+  /** Why apps are left alone, by app: the engine does not say what one of its containers is like. */
+  unclear: ReadonlyMap<string, string>;
 }
 
 /** Why an app is left as it is. */

@@ -25,6 +25,11 @@ export function pendingSlots({ slots }: AppView, version: Version): number[] {
 export function prepare(view: AppView, version: Version, draft: Draft): boolean {
   const pending = pendingSlots(view, version);
   if (pending.length === 0) return true;
+  const { blind } = draft.world.actual;
+  if (blind !== null) {
+    draft.setPhase(view.name, stateWithout(view), { code: 'engine-unavailable', text: blind });
+    return false;
+  }
   const image = stagedImage(view, version, draft.world.actual);
   if (image === null) {
     stageImage(view, version, draft);

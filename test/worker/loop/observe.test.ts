@@ -39,3 +39,37 @@ it.each<DialectName>(['docker-1.41', 'docker-1.52', 'podman-4'])(
     expect(fake.calls.filter((call) => call.startsWith(`GET /containers/${id}/json`))).toHaveLength(2);
   },
 );
+
+it('a look leaves alone what the engine does not tell, and shows everything else', async () => {
+  const fake = await startFakeEngine();
+  fake.registry.push(IMAGE, 'v1');
+  const limits = { quick: 0.3, slow: 1, pullIdle: 1 };
+  const credentials = { fixed: null, dockerConfig: null, env: {} };
+  const engine = engineAt(fake.socket, { credentials, limits });
+  await engine.pull(IMAGE, new AbortController().signal);
+  const create = (app: string) => {
+    const labels = labelsFor(
+      { name: app, id: 1, contents: [], count: 1 },
+      { slot: 1, source: '', worker: 'main' },
+    );
+    return engine.create(
+      containerSpec({ container_image: IMAGE, app_name: app }, { name: `${app}-1`, labels }),
+    );
+  };
+  const hanging = await create('hanging');
+  await create('web');
+  fake.fail(new RegExp(`GET /containers/${hanging}/json`), 'hangs', 10);
+  fake.fail(/GET \/images\/json/, { status: 500, message: 'layer does not exist' }, 10);
+  const ownership = { worker: 'main', prefix: '', takesOver: () => false };
+  const attention = { isChanging: () => true, references: [IMAGE] };
+  const seen = await observe(engine, ownership, attention, new Map());
+  expect(seen.containers.map(({ name }) => name).sort()).toEqual(['hanging-1', 'web-1']);
+  expect([...seen.unclear]).toEqual([
+    ['hanging', expect.stringMatching(/^the engine does not say what hanging-1 is like: .*0\.3/)],
+  ]);
+  expect(seen.blind).toBe('the engine does not list its images: layer does not exist');
+  fake.fail(/GET \/containers\/json/, { status: 500, message: 'no' }, 10);
+  await expect(observe(engine, ownership, attention, new Map())).rejects.toMatchObject({
+    name: 'EngineError',
+  });
+});

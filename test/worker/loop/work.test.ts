@@ -43,6 +43,43 @@ describe('the metrics of a worker that runs', () => {
   });
 });
 
+describe('an engine that answers in part', () => {
+  it('has its containers healed and stopped, while nothing is pulled or created', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'], api: [5, 'v1'] }));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.applied === '"f1ee.5-x"');
+    engine.fail(/GET \/images\/json/, { status: 500, message: 'layer does not exist' }, 1000);
+    engine.exit('web-1', 1);
+    manager.answer = answerOf(6, { web: [5, 'v1'], new: [6, 'v1'] }, { groupId: 2 });
+    await until(engine.names, (names) => !names.includes('api-1'));
+    await until(worker.status, ({ apps }) =>
+      apps.some(({ name, state }) => name === 'web' && state === 'running'),
+    );
+    expect(engine.names()).toEqual(['web-1']);
+    const seen = await worker.status();
+    expect(seen.problems).toMatchObject([
+      { code: 'engine-unavailable', text: expect.stringContaining('images') },
+    ]);
+    expect(seen.apps.find(({ name }) => name === 'new')?.error).toMatchObject({ code: 'engine-unavailable' });
+  });
+
+  it('has its containers stopped although the network cannot be created', TIME, async () => {
+    const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
+    const engine = await startEngine();
+    const worker = await startWorker({ manager: manager.address, engine });
+    await until(worker.status, (seen) => seen?.applied === '"f1ee.5-x"');
+    const pools = 'could not find an available, non-overlapping IPv4 address pool';
+    engine.fail(/POST \/networks\/create/, { status: 500, message: pools }, 1000);
+    engine.networks.delete('nebula');
+    manager.answer = answerOf(6, { other: [6, 'v1'] }, { groupId: 2 });
+    await until(engine.names, (names) => !names.includes('web-1'));
+    const { problems, apps } = await until(worker.status, (seen) => seen.problems.length > 0);
+    expect(problems).toMatchObject([{ code: 'network-missing', text: expect.stringContaining(pools) }]);
+    expect(apps.find(({ name }) => name === 'other')?.state).not.toBe('rolled_back');
+  });
+});
+
 describe('a first version that crashes', () => {
   it('shows and reports the last lines of its container, those of the last crash', TIME, async () => {
     const manager = await startStandIn(answerOf(5, { web: [5, 'v1', { restart: 'no' }] }));

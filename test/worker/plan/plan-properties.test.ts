@@ -69,7 +69,9 @@ function orphansOf({ device, wantedApps }: Watched): string[] {
   const known = new Set(wantedApps.map(([name]) => name));
   return [...device.machine.values()]
     .map(({ container }) => container)
-    .filter(({ app }) => !known.has(app) && device.session.phases[app]?.state !== 'kept')
+    .filter(
+      ({ app }) => !known.has(app) && !['kept', 'failing'].includes(device.session.phases[app]?.state ?? ''),
+    )
     .map(({ name }) => name);
 }
 

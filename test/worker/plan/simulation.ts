@@ -101,6 +101,8 @@ export class Simulation {
       foreign: this.foreign,
       networks: this.networks,
       images: { ids: new Set(this.images.values()), byReference: this.images, digests: new Map() },
+      blind: null,
+      unclear: new Map(),
     };
   }
 

@@ -38,6 +38,7 @@ export const TROUBLE_CODES = [
   'stale-image',
   'create-failed',
   'start-failed',
+  'change-failed',
   'unhealthy',
   'crashed',
   'port-conflict',

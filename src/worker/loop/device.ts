@@ -127,12 +127,14 @@ export class Device {
     await this.save();
   }
 
-  /** Seconds until the next look: few while a new version is being judged or a try is due. */
+  /** Seconds until the next look: few while a new version is being judged or a try is due, not while something waits. */
   #pause(): number {
     const interval = this.#parts.config.ORCHESTRATOR_MANAGER_CHECK_IN_TIME;
     const now = secondsOf(this.#parts);
     const phases = Object.values(this.session.phases);
-    const isJudging = phases.some(({ state }) => state === 'checking' || state === 'updating');
+    const isJudging = phases.some(
+      ({ state, obstacle }) => state === 'checking' || (state === 'updating' && obstacle === null),
+    );
     const tries = Object.values(this.session.troubles).flatMap((lanes) => Object.values(lanes));
     const waits = Object.values(this.session.waits).map(({ until }) => until);
     const next = [...tries.map(({ nextTry }) => nextTry), ...waits].filter((time) => time > now);

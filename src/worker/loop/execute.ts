@@ -77,5 +77,6 @@ function codeOf(error: unknown, { do: kind }: Step): TroubleCode {
   const known = CODES[engineCode];
   if (known !== null) return known;
   if (kind === 'pull') return 'pull-failed';
-  return kind === 'start' || kind === 'restart' ? 'start-failed' : 'create-failed';
+  if (kind === 'create') return 'create-failed';
+  return kind === 'start' || kind === 'restart' ? 'start-failed' : 'change-failed';
 }

@@ -240,10 +240,17 @@ function finish(runs: readonly Run[], stops: readonly AppView[], draft: Draft): 
     const { version } = aim;
     if (!isKnownGood(view, version)) confirm(view, version, draft);
     const rest = leftovers(view, version, draft);
-    if (rest.length > 0) draft.setPhase(view.name, 'updating');
+    if (rest.length > 0) showLeftovers(view, draft);
     draft.steps.push(...rest);
   }
   for (const view of stops) planStop(view, draft);
+}
+
+/** What runs is as wanted: that remains cannot be removed is a warning. */
+function showLeftovers({ name }: AppView, draft: Draft): void {
+  const trouble = draft.trouble(name, 'change');
+  if (trouble === undefined) draft.setPhase(name, 'updating');
+  else draft.setPhase(name, 'running', { code: trouble.code, text: trouble.text });
 }
 
 function confirm(view: AppView, version: Version, draft: Draft): void {
@@ -268,12 +275,22 @@ function leftovers(view: AppView, { count }: Version, draft: Draft) {
     .map((container) => discardStep(container, draft));
 }
 
+function showStopping({ name, containers }: AppView, draft: Draft): void {
+  const trouble = draft.trouble(name, 'change');
+  if (trouble === undefined) draft.setPhase(name, 'updating');
+  else
+    draft.setPhase(name, containers.some(isUp) ? 'failing' : 'stopped', {
+      code: trouble.code,
+      text: trouble.text,
+    });
+}
+
 /** Stops and removes all containers of an app. */
 function planStop(view: AppView, draft: Draft): void {
   const { name, wanted, containers } = view;
   for (const container of containers) draft.steps.push(discardStep(container, draft));
   if (containers.length > 0) {
-    draft.setPhase(name, 'updating');
+    showStopping(view, draft);
     return;
   }
   if (wanted === null) {

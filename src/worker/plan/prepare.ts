@@ -136,6 +136,7 @@ function createNext(
   const { name } = view;
   const wrong = slots.flatMap((slot) => view.slots.get(slot)?.next ?? []);
   if (wrong.length > 0) {
+    if (isMadeFromAnother(wrong, version, imageId, draft)) return;
     draft.steps.push(...wrong.map((next) => discardStep(next, draft)));
     draft.setPhase(name, 'updating');
     return;
@@ -151,6 +152,33 @@ function createNext(
   }
   for (const slot of slots) draft.steps.push(createStep(name, slot, version, imageId, draft.world.rules));
   draft.setPhase(name, 'updating', problemOf(draft, name, 'create', version.id));
+}
+
+/**
+ * Whether the engine says that containers which were just made for a version are of another image. It is tried again, with
+ * growing delays, which are those of the pull: that a container is created ends those of its creation.
+ */
+function isMadeFromAnother(
+  next: readonly Container[],
+  version: Version,
+  imageId: string,
+  draft: Draft,
+): boolean {
+  const odd = next.find((one) => isNext(one, version) && one.imageId !== imageId);
+  if (odd === undefined) return false;
+  const { app, name } = odd;
+  const isDue = draft.isDue(app, 'pull', version.id);
+  const text = `the engine says that ${name} is of the image ${odd.imageId}, though it was created from ${imageId}`;
+  if (isDue) draft.note(app, 'pull', { code: 'create-failed', text, id: version.id });
+  draft.setPhase(
+    app,
+    stateWithout({ containers: draft.world.actual.containers.filter((one) => one.app === app) }),
+    {
+      code: 'create-failed',
+      text,
+    },
+  );
+  return !isDue;
 }
 
 /** Returns the step that creates the container which is to take over a slot. */
@@ -195,6 +223,6 @@ export function problemOf(draft: Draft, app: string, lane: Lane, id: number): Ob
 }
 
 /** Returns the state of an app that cannot be brought to its version: whether something runs meanwhile. */
-export function stateWithout({ containers }: AppView): 'kept' | 'failing' {
+export function stateWithout({ containers }: Pick<AppView, 'containers'>): 'kept' | 'failing' {
   return containers.some(({ state }) => state === 'running') ? 'kept' : 'failing';
 }

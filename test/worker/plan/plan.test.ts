@@ -140,6 +140,47 @@ describe('a device', () => {
     expect(d.running()).toEqual(['web-1 web:v1']);
   });
 
+  test('shows remains that cannot be removed as a warning, and tries with growing pauses', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    let tries = 0;
+    d.settle(200, (step) => {
+      if (step.do === 'remove') tries += 1;
+      return step.do === 'remove';
+    });
+    expect(d.running()).toEqual(['web-1 web:v2']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'running', obstacle: { code: 'change-failed' } });
+    expect(tries).toBeGreaterThan(2);
+    expect(tries).toBeLessThan(12);
+    d.settle(200);
+    expect(d.names()).toEqual(['web-1']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'running', obstacle: null });
+  });
+
+  test('fails to stop an app that leaves, and says so, while it runs', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([]);
+    d.settle(20, (step) => step.do === 'stop');
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'failing', obstacle: { code: 'change-failed' } });
+  });
+
+  test('recreates with growing pauses what the engine says is of another image', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    d.log.length = 0;
+    for (let looks = 0; looks < 60; looks++) {
+      d.settle(1);
+      for (const { container } of d.machine.values())
+        if (container.name === 'web-1.next') container.imageId = 'sha256:other';
+    }
+    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.session.phases['web']).toMatchObject({ state: 'kept', obstacle: { code: 'create-failed' } });
+    expect(d.log.filter((step) => step.startsWith('create')).length).toBeLessThan(8);
+    d.settle(200);
+    expect(d.running()).toEqual(['web-1 web:v2']);
+  });
+
   test('starts a container again that somebody paused before it was known to be good', () => {
     const d = new Simulation();
     d.wanted = wanted([record('web', 1)]);

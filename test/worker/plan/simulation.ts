@@ -73,6 +73,16 @@ interface Simulated {
   isStuck?: boolean;
 }
 
+const FAULTS: Readonly<Record<Step['do'], TroubleCode>> = {
+  pull: 'pull-failed',
+  create: 'create-failed',
+  start: 'start-failed',
+  restart: 'start-failed',
+  stop: 'change-failed',
+  rename: 'change-failed',
+  remove: 'change-failed',
+};
+
 /** A container engine, a registry and a clock, by the rules of the real ones. */
 export class Simulation {
   readonly machine = new Map<string, Simulated>();
@@ -149,7 +159,7 @@ export class Simulation {
   run(step: Step, fails: Fails | null = null): StepResult {
     const actual = this.actual();
     const fault = fails?.(step) ?? false;
-    const code = fault === true ? (step.do === 'start' ? 'start-failed' : 'create-failed') : fault;
+    const code = fault === true ? FAULTS[step.do] : fault;
     const result: StepResult =
       code === false ? this.carryOut(step) : { ok: false, step, code, text: 'injected' };
     const known = { memory: this.memory, session: this.session };

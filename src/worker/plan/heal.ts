@@ -8,6 +8,9 @@ import { discardStep } from './steps.ts';
 /** What is known of containers that nobody remembers. */
 const UNKNOWN = { id: 0, record: null };
 
+/** Seconds. */
+const LONG_ENOUGH = 60;
+
 /**
  * Starts again what has stopped, by itself or by somebody's hand, and restarts what is unhealthy. The first time at once,
  * then with growing delays; but not what its app wants to be left alone. `version`: what they were made for; null if it is not
@@ -35,11 +38,18 @@ export function heal(
   const others = curable.filter((one) => !dead.includes(one));
   // One that was recreated only has to be started. If that counted, the next failure would have to wait.
   const fallen = others.find(({ container }) => container.state !== 'created');
+  if (others.some((one) => hasRunWell(one.container, draft))) draft.clear(app, 'heal');
   if (draft.isDue(app, 'heal', id)) {
     draft.steps.push(...others.flatMap(({ container }) => remedyFor(container, id, draft) ?? []));
     if (fallen !== undefined) draft.note(app, 'heal', { ...fallen.problem, id });
   }
   return draft.trouble(app, 'heal') ?? fallen?.problem ?? dead[0]?.problem ?? null;
+}
+
+/** One that somebody killed after it ran for a while is no crash loop: as with an engine, earlier failures no longer count. */
+function hasRunWell({ id, state }: Container, draft: Draft): boolean {
+  const since = draft.world.session.sightings[id]?.since;
+  return state === 'exited' && since !== undefined && draft.world.now - since >= LONG_ENOUGH;
 }
 
 function problemWith({ name, state, health, exitCode }: Container): Obstacle | null {

@@ -105,6 +105,9 @@ function learnFailure(
       : withTrouble(known.session, step.app, lane, trouble, moment);
   if (result.isStuck === true && 'container' in step)
     return { memory, session: withStuck(session, step.container) };
+  // How long it ran before no longer counts.
+  if (lane === 'heal' && 'container' in step)
+    return { memory, session: { ...session, sightings: without(session.sightings, step.container) } };
   if (lane !== 'start' || !canGoBack(memory, step.app, id, actual)) return { memory, session };
   const failed = { id, code, text, since: moment.wallTime, log: [] };
   const apps = { ...memory.apps, [step.app]: { ...app, failed, retry: null } };

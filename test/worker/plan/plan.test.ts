@@ -140,6 +140,21 @@ describe('a device', () => {
     expect(d.running()).toEqual(['web-1 web:v1']);
   });
 
+  test('starts a container at once that is killed again and again, if it ran for a minute each time', () => {
+    const d = device(record('web', 1));
+    for (let kills = 0; kills < 5; kills++) {
+      d.now += 61;
+      d.settle(1);
+      for (const { container } of d.machine.values())
+        Object.assign(container, { state: 'exited', exitCode: 137 });
+      const killedAt = d.now;
+      while (d.running().length === 0) d.settle(1);
+      expect(d.now - killedAt).toBeLessThan(1);
+    }
+    d.settle(3);
+    expect(d.session.phases['web']).toMatchObject({ state: 'running' });
+  });
+
   test('shows remains that cannot be removed as a warning, and tries with growing pauses', () => {
     const d = device(record('web', 1));
     d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);

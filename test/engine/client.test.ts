@@ -91,6 +91,7 @@ describe('the client of a real Docker', () => {
       error: '',
       healthLimit: 10,
       stopTimeout: null,
+      restart: 'unless-stopped',
       isOutOfMemory: false,
     });
     expect(await run(id, 'sh', '-c', '/bin/busybox echo $COLOUR')).toBe('a=b');

@@ -120,6 +120,8 @@ export interface ContainerDetails {
   healthLimit: number | null;
   /** Seconds that it has to stop, if it was created with such a time. */
   stopTimeout: number | null;
+  /** The policy by which the engine starts it again, as an app writes it; null if the engine does not say. */
+  restart: string | null;
   /** Whether the engine ended it for want of memory. */
   isOutOfMemory: boolean;
 }
@@ -157,6 +159,8 @@ export type EngineErrorCode =
   | 'name-taken'
   | 'port-taken'
   | 'network-missing'
+  /** A part of the engine does not work for now: its bridge, its addresses, or the daemon below it. */
+  | 'out-of-order'
   /** The image, or its tag, does not exist: in the registry, or on this machine when a container is made from it. */
   | 'image-missing'
   /** The registry wants other credentials. */

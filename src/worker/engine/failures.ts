@@ -15,6 +15,12 @@ const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp
   { code: 'image-missing', text: /no such image|image not known|not found: does not exist/i },
   { code: 'network-missing', text: /network \S+ not found|unable to find network|network \S+ is ambiguous/i },
   { code: 'port-taken', text: /port is already allocated|address already in use/i },
+  {
+    code: 'out-of-order',
+    text: /(could not find|failed to find|no such) .{0,40}bridge|no such network interface/i,
+  },
+  { code: 'out-of-order', text: /address pools? |no available IPv[46] address|failed to create endpoint/i },
+  { code: 'out-of-order', text: /dial unix .{0,200}connection refused|transport is closing/i },
   { code: 'name-taken', text: /container name .* (is )?already in use/i },
   // What containerd says when it has a task, or a container, that dockerd does not know of. Docker 20.10 stays like that.
   { code: 'stuck', text: /\btask \S+ already exists|^id already in use/i },

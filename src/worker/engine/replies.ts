@@ -98,6 +98,7 @@ export function detailsOf(reply: Reply): ContainerDetails {
     error: text(state['Error']),
     healthLimit: healthLimitOf(map(config['Healthcheck'])),
     stopTimeout: number(config['StopTimeout']) || null,
+    restart: restartOf(reply),
     isOutOfMemory: state['OOMKilled'] === true,
   };
 }
@@ -214,4 +215,13 @@ function number(value: unknown): number {
 
 function map(value: unknown): Reply {
   return isMapValue(value) ? value : {};
+}
+
+/** `no`, `unless-stopped`, `on-failure:3`, ... */
+function restartOf(reply: EngineReply): string | null {
+  const host = reply['HostConfig'];
+  const policy = isMapValue(host) && isMapValue(host['RestartPolicy']) ? host['RestartPolicy'] : {};
+  const { Name: name, MaximumRetryCount: most } = policy;
+  if (typeof name !== 'string' || name === '') return null;
+  return name === 'on-failure' && typeof most === 'number' && most > 0 ? `${name}:${most}` : name;
 }

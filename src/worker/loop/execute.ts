@@ -63,6 +63,7 @@ const CODES: Readonly<Record<EngineErrorCode, TroubleCode | null>> = {
   'name-taken': 'name-taken',
   'port-taken': 'port-conflict',
   'network-missing': 'network-missing',
+  'out-of-order': 'engine-unavailable',
   'image-missing': 'image-missing',
   unauthorized: 'pull-unauthorized',
   'no-space': 'disk-pressure',

@@ -144,12 +144,18 @@ function containerOf(
   details: ContainerDetails | null,
 ): Container {
   const { id, name, image, imageId, state, health, ports } = summary;
-  const { restarts = 0, exitCode = null, healthLimit = null, stopTimeout = null } = details ?? {};
+  const {
+    restarts = 0,
+    exitCode = null,
+    healthLimit = null,
+    stopTimeout = null,
+    restart = null,
+  } = details ?? {};
   const expected = ROLES.map((role) => containerName(prefix, labelled.app, labelled.slot, role));
   const isStray = !expected.includes(name) && labelled.source !== '';
   const role = roleOf(name);
   const seen = { id, name, image, imageId, state, health, ports };
-  const figures = { ...seen, restarts, exitCode, healthLimit, stopTimeout };
+  const figures = { ...seen, restarts, exitCode, healthLimit, stopTimeout, restart };
   return { ...labelled, ...figures, role, isStray };
 }
 

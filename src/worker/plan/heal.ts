@@ -23,7 +23,8 @@ export function heal(
   draft: Draft,
 ): Obstacle | null {
   const { id, record } = version ?? UNKNOWN;
-  const ended = { record, stopped: draft.stoppedOf(app) };
+  const isChanging = draft.world.actual.containers.some((one) => one.app === app && one.role !== 'current');
+  const ended = { record, stopped: draft.stoppedOf(app), isChanging };
   const sick = containers.flatMap((container) => {
     const problem = hasEndedWell(container, ended) ? null : problemWith(container);
     return problem === null ? [] : [{ container, problem }];

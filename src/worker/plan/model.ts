@@ -44,6 +44,8 @@ export interface Container {
   healthLimit: number | null;
   /** Seconds that it has to stop, if its app says so. */
   stopTimeout: number | null;
+  /** The policy by which the engine starts it again; null if that is not known. */
+  restart: string | null;
   /** Ports of the machine that it holds now. */
   ports: readonly HostPort[];
 }

@@ -77,7 +77,7 @@ function created(step: Extract<Step, { do: 'create' }>, worker: string): Contain
   if (labelled === null) return null;
   const { name, record, imageId, slot } = step;
   const image = record.container_image;
-  const figures = { restarts: 0, exitCode: null, healthLimit: null, stopTimeout: null };
+  const figures = { restarts: 0, exitCode: null, healthLimit: null, stopTimeout: null, restart: null };
   // Its ports are kept here until it starts: only what runs holds ports.
   const ports = portsOf(record, slot);
   const id = `created:${name}:${labelled.appId}`;

@@ -44,6 +44,23 @@ describe('what an engine says', () => {
     ['no-space', 500, 'failed to register layer: write /bin/busybox: no space left on device'],
     ['stuck', 500, 'task 3f6d97e8: already exists: unknown'],
     ['stuck', 500, 'id already in use'],
+    [
+      'out-of-order',
+      500,
+      'failed to create endpoint web-1 on network nebula: adding interface veth1 to bridge br-1 failed: could not find bridge br-1: route ip+net: no such network interface',
+    ],
+    [
+      'out-of-order',
+      500,
+      'could not find an available, non-overlapping IPv4 address pool among the defaults',
+    ],
+    ['out-of-order', 500, 'all predefined address pools have been fully subnetted'],
+    [
+      'out-of-order',
+      500,
+      'connection error: dial unix /run/containerd/containerd.sock: connect: connection refused',
+    ],
+    ['out-of-order', 500, 'rpc error: code = Unavailable desc = transport is closing'],
     ['refused', 500, 'received unexpected HTTP status: 500 Internal Server Error'],
     ['refused', 500, 'dial tcp 127.0.0.1:5000: connect: connection refused'],
     ['refused', 409, 'removal of container web-1 is already in progress'],

@@ -178,6 +178,7 @@ export class Watched {
       exitCode: null,
       healthLimit: null,
       stopTimeout: null,
+      restart: its.restart ?? 'unless-stopped',
       ports: isUp ? wantsPorts : [],
     };
     device.machine.set(container.id, { container, wantsPorts, startedAt: device.now });

@@ -720,6 +720,17 @@ describe('restart', () => {
     expect(d.session.phases['web']?.obstacle?.text).toContain('exit code 3');
   });
 
+  test('no leaves a job that has run, although the memory is lost and the manager away', () => {
+    const d = device(record('web', 1, { ...job, restart: 'no' }));
+    d.settle(30);
+    expect(d.starts).toBe(1);
+    d.memory = emptyMemory();
+    d.session = NEW_SESSION;
+    d.wanted = null;
+    d.settle(30);
+    expect(d.starts).toBe(1);
+  });
+
   test('no leaves what is unhealthy', () => {
     const d = device(record('web', 1, { restart: 'no' }));
     for (const { container } of d.machine.values()) container.health = 'unhealthy';

@@ -229,6 +229,7 @@ export class Simulation {
       exitCode: null,
       healthLimit: image.endsWith('checked') || image.endsWith('sick') ? 9 : null,
       stopTimeout: app.stop_grace_period ?? null,
+      restart: app.restart ?? 'unless-stopped',
       ports: [],
     };
     this.machine.set(id, { container, wantsPorts: portsOf(app, slot), startedAt: 0, restart: app.restart });

@@ -32,12 +32,33 @@ export function* editObjects(
         yield;
       }
     } catch (error) {
-      if (!(error instanceof HoldfastError)) throw error;
-      errors.set(index, ownReason(error, write));
+      noteError(error, index, errors, set);
     }
   }
   if (errors.size > 0) throw new ChangesRefused(errors);
   return touched;
+}
+
+/** Adds the error of a change, unless that only follows from another one. Throws what is no error of a change. */
+function noteError(error: unknown, index: number, errors: Map<number, HoldfastError>, set: ChangeSet): void {
+  const write = set.changes[index];
+  if (!(error instanceof HoldfastError) || write === undefined) throw error;
+  if (!followsFrom(error, errors, set)) errors.set(index, ownReason(error, write));
+}
+
+/** Whether a group only lacks apps that the set would create, if that were not wrong by itself. */
+function followsFrom(
+  error: HoldfastError,
+  errors: ReadonlyMap<number, unknown>,
+  { changes }: ChangeSet,
+): boolean {
+  const unknown = error.kind === 'absent' ? (error.details as { apps?: readonly string[] }).apps : undefined;
+  const isWrong = (name: string): boolean =>
+    changes.some(
+      (change, index) =>
+        errors.has(index) && change.op === 'create' && change.kind === 'app' && change.name === name,
+    );
+  return unknown?.every(isWrong) === true;
 }
 
 function ownReason(error: HoldfastError, write: Write): HoldfastError {

@@ -139,6 +139,23 @@ describe('a refused set of changes', () => {
       [app('delete', 'web', {})],
       { 0: { invalid_parameters: { fields: 'a delete has none' } } },
     ],
+    [
+      'what cannot be read, beside an app that is missing and one that exists',
+      [7, app('change', 'ghost', IMAGE), good, app('create', 'cron', IMAGE)],
+      {
+        0: { invalid_parameters: expect.any(Object) },
+        1: { app_exists: false },
+        3: { app_exists: true },
+      },
+    ],
+    [
+      'an app that is too large, and not the group that lists it',
+      [
+        app('create', 'large', { ...IMAGE, command: Array.from({ length: 9000 }, () => 'word-word') }),
+        { op: 'create', kind: 'device_group', name: 'lab', fields: { apps: ['large'] } },
+      ],
+      { 0: { invalid_parameters: { command: expect.any(String) } } },
+    ],
     ['what is no object', [7], { 0: { invalid_parameters: expect.any(Object) } }],
   ])('is 400 with the error of each change, and nothing is written: %s', async (_, changes, errors) => {
     const reply = await expectRefused(manager(), 400, () => manager().post(CHANGES, { changes }));

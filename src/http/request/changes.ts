@@ -63,17 +63,32 @@ export async function readChanges(
   const { message, reason, changes } = readFields(request, rule) as z.infer<typeof Changes>;
   const seen = new Set<string>();
   const errors = new Map<number, HoldfastError>();
-  const writes: Write[] = [];
+  const readable: [index: number, write: Write][] = [];
   for (const [index, value] of changes.entries()) {
     try {
-      writes.push(await readChange(value, seen, api));
+      readable.push([index, await readChange(value, seen, api)]);
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
       errors.set(index, error);
     }
   }
-  if (errors.size > 0) throw new ChangesRefused(errors);
+  if (errors.size > 0) throw new ChangesRefused(await withExistence(errors, readable, api));
+  const writes = readable.map(([, write]) => write);
   return { set: { changes: writes, subject: message ?? null, trailers: [] }, reason };
+}
+
+/** Adds the changes whose object is missing, or exists already, so that all that is wrong by itself is named at once. */
+async function withExistence(
+  errors: ReadonlyMap<number, HoldfastError>,
+  readable: readonly (readonly [index: number, write: Write])[],
+  api: Api,
+): Promise<Map<number, HoldfastError>> {
+  const all = new Map(errors);
+  for (const [index, write] of readable) {
+    const error = await existenceError(api, write, write.op === 'create');
+    if (error !== null) all.set(index, error);
+  }
+  return new Map([...all].sort(([a], [b]) => a - b));
 }
 
 async function readChange(value: unknown, seen: Set<string>, api: Api): Promise<Write> {

@@ -42,11 +42,12 @@ export async function history(args: readonly string[], io: CommandIo): Promise<E
   if (manager !== null) return managerHistory(manager, query, format, io);
   const folder = options['desired-state'] as string | undefined;
   return withPast(folder, io, async (past) => {
+    const { isShallow } = past.revisions;
     const { entries, hasMore } = await readEntries(past, query);
     if (entries.length === 0) await requireAny(past, query);
     const json = { entries: entries.map(entryJson) };
-    await write({ json, listed: entries.map(listedCommit), query, hasMore }, format, io);
-    if (past.revisions.isShallow && !hasMore)
+    await write({ json, listed: entries.map(listedCommit), query, hasMore, isCut: isShallow }, format, io);
+    if (isShallow && !hasMore)
       io.writeError('This clone is shallow, and older commits are not in it: git fetch --unshallow\n');
     return EXIT.ok;
   });
@@ -66,7 +67,7 @@ async function managerHistory(
     indexed_until: until === null ? null : new Date(until).toISOString(),
   };
   const listed = entries.map(({ read }) => listedEntry(read));
-  await write({ json, listed, query, hasMore }, format, io);
+  await write({ json, listed, query, hasMore, isCut: !isComplete }, format, io);
   if (!isComplete && !hasMore)
     io.writeError(
       `The manager has read ${until === null ? 'no older commits yet' : `only the commits since ${localTime(until)}`}: it still reads them, or its clone is shallow.\n`,
@@ -80,10 +81,12 @@ interface List {
   listed: readonly ListedEntry[];
   query: HistoryQuery;
   hasMore: boolean;
+  /** Whether older commits are missing, so that nothing can be said of them. */
+  isCut: boolean;
 }
 
 async function write(
-  { json, listed, query: { key, since, limit }, hasMore }: List,
+  { json, listed, query: { key, since, limit }, hasMore, isCut }: List,
   format: 'text' | 'json',
   io: CommandIo,
 ): Promise<void> {
@@ -91,7 +94,7 @@ async function write(
   else await io.page(listed.map((entry) => entryText(entry, painter(io.hasColors), io.columns)).join(''));
   if (listed.length === 0 && format === 'text')
     io.writeError(
-      `Nothing changed ${key ?? 'the fleet'}${since === null ? '' : ` since ${localTime(since)}`}.\n`,
+      `${isCut ? 'Of the commits that are here, none' : 'Nothing'} changed ${key ?? 'the fleet'}${since === null ? '' : ` since ${localTime(since)}`}.\n`,
     );
   if (hasMore) io.writeError(`There are older ones: --limit ${limit * 2}, or --since 2w\n`);
 }

@@ -19,7 +19,7 @@ export interface Past {
     until: string | null;
     limit: number;
     skipsFirst: boolean;
-  }): Promise<{ commits: readonly FolderCommit[]; next: string | null }>;
+  }): Promise<{ commits: readonly FolderCommit[]; next: string | null; isCut: boolean }>;
   blob: ReadBlob;
 }
 

@@ -21,9 +21,15 @@ export interface UndoRequest extends Pick<RollbackOptions, 'withDependencies'> {
 
 /** Resolves to the commit, with what it changed in the folder. Rejects as `invalid` if it changed nothing there. */
 export async function commitToUndo(past: Past, revision: string): Promise<FolderCommit> {
-  const { commits } = await past.log({ from: revision, until: null, limit: 1, skipsFirst: false });
+  const { commits, isCut } = await past.log({ from: revision, until: null, limit: 1, skipsFirst: false });
   if (commits[0]?.revision === revision) return commits[0];
-  throw new HoldfastError('invalid', `${revision.slice(0, 12)} changed no file of the desired state`);
+  const short = revision.slice(0, 12);
+  throw new HoldfastError(
+    'invalid',
+    isCut
+      ? `what ${short} changed is not in this clone, which is shallow: git fetch --unshallow`
+      : `${short} changed no file of the desired state`,
+  );
 }
 
 /**

@@ -210,6 +210,18 @@ describe('rollback changes all files or none', () => {
     expect([await status(repository), await repository.git('rev-parse', 'HEAD')]).toEqual(['', head]);
   });
 
+  it('but not back over a commit that git made before it died', async () => {
+    const { repository } = await fleet(DELETED);
+    const hook = join(repository.folder, '.git/hooks/post-commit');
+    await writeFile(hook, '#!/bin/sh\nkill -9 $PPID\n');
+    await chmod(hook, 0o755);
+    const head = await repository.git('rev-parse', 'HEAD');
+    const { code, out } = await run(repository, '--undo', 'HEAD', '--commit');
+    expect([code, await repository.git('rev-parse', 'HEAD~1')]).toEqual([0, head]);
+    expect(out).toContain((await repository.git('rev-parse', 'HEAD')).slice(0, 12));
+    expect(await status(repository)).toBe('');
+  });
+
   it('and none with --dry-run', async () => {
     const { repository } = await fleet(DELETED);
     const { code, out } = await run(repository, '--undo', 'HEAD', '--dry-run');
@@ -303,6 +315,14 @@ describe('rollback --undo', () => {
       WEB,
       ' M desired-state/apps/web.yaml',
     ]);
+  });
+
+  it('says that a shallow clone does not have what a commit changed', async () => {
+    const { repository } = await fleet({ 'apps/web.yaml': 'container_image: web:2\n' });
+    const folder = join(await temporaryFolder(), 'clone');
+    await repository.git('clone', '--quiet', '--depth', '1', `file://${repository.folder}`, folder);
+    const { err } = await run(repositoryAt(folder), '--undo', 'HEAD');
+    expect(err).toMatch(/what \w{12} changed is not in this clone, which is shallow: git fetch --unshallow/);
   });
 
   it('refuses a commit that changed nothing of the fleet', async () => {

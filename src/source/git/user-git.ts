@@ -14,7 +14,9 @@ export interface UserGit {
   changedPaths(): Promise<Set<string>>;
   /**
    * Commits the files at these paths as they are on disk, and nothing else that is staged; resolves to the commit. Rejects
-   * with a GitFailure if git or a hook refuses; index and history are then as before, but for new files that stay added.
+   * with a GitFailure if git or a hook refuses; index and history are then as before, except for new files, which stay added.
+   * A git that dies after it has committed, as in a hook, has not refused. Resolves to `HEAD` if it no longer says which
+   * commit that is.
    */
   commit(paths: readonly string[], message: string): Promise<string>;
   /** Makes the entries of the index at these paths those of `HEAD`. */
@@ -40,9 +42,20 @@ export async function openUserGit(
     prefix: prefix.replace(/\/$/, ''),
     changedPaths: async () => pathsOf(await runGit(context, commands.userStatus(prefix || '.'))),
     commit: async (list, message) => {
+      const head = (): Promise<string | null> =>
+        runGit(context, commands.userHead()).then(
+          (text) => text.trim(),
+          () => null,
+        );
+      const before = await head();
       await runGit(context, commands.userAdd(), paths(list));
-      await withFile(message, (file) => runGit(context, commands.userCommit(file), paths(list)));
-      return (await runGit(context, commands.userHead())).trim();
+      try {
+        await withFile(message, (file) => runGit(context, commands.userCommit(file), paths(list)));
+      } catch (error) {
+        const after = await head();
+        if (after === null || after === before) throw error;
+      }
+      return (await head()) ?? 'HEAD';
     },
     unstage: async (list) => {
       await runGit(context, commands.userReset(), paths(list));

@@ -69,7 +69,16 @@ export function lookAt(
     containers.flatMap(({ id, state, restarts }) => {
       const sighting = sightings[id];
       if (sighting !== undefined)
-        return [[id, { ...sighting, restarts: Math.min(sighting.restarts, restarts) }]];
+        return [
+          [
+            id,
+            {
+              ...sighting,
+              restarts: Math.min(sighting.restarts, restarts),
+              ...(state === 'running' && { until: now }),
+            },
+          ],
+        ];
       return state === 'running' || state === 'restarting' ? [[id, { since: now, restarts }]] : [];
     }),
   );

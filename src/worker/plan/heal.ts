@@ -49,8 +49,8 @@ export function heal(
 
 /** One that somebody killed after it ran for a while is no crash loop: as with an engine, earlier failures no longer count. */
 function hasRunWell({ id, state }: Container, draft: Draft): boolean {
-  const since = draft.world.session.sightings[id]?.since;
-  return state === 'exited' && since !== undefined && draft.world.now - since >= LONG_ENOUGH;
+  const { since = 0, until = since } = draft.world.session.sightings[id] ?? {};
+  return state === 'exited' && until - since >= LONG_ENOUGH;
 }
 
 function problemWith({ name, state, health, exitCode }: Container): Obstacle | null {

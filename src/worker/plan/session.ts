@@ -31,6 +31,8 @@ export interface AppTrouble {
 /** A container as it was first seen running, by the monotonic clock in seconds, with its number of restarts. */
 interface Sighting {
   since: number;
+  /** When it was last seen running. */
+  until?: number;
   restarts: number;
   /** Whether it had stopped, and was started again. */
   isRevived?: boolean;

@@ -125,7 +125,7 @@ export function statusContainers(actual: Actual | null, memory: Memory): StatusC
 /** States in which nothing is left to do for an app, and it is as wanted. */
 const DONE = new Set(['running', 'stopped']);
 /** Troubles with which an app is as wanted all the same. */
-const WARNINGS = new Set(['stale-image']);
+const WARNINGS = new Set(['change-failed', 'stale-image']);
 
 /** Whether the work of the last reply is done: everything runs as it asks, nothing is kept back, and it is pruned. */
 export function isDone({ wanted, memory, session }: AppsInput): boolean {

@@ -241,6 +241,7 @@ function finish(runs: readonly Run[], stops: readonly AppView[], draft: Draft): 
     if (!isKnownGood(view, version)) confirm(view, version, draft);
     const rest = leftovers(view, version, draft);
     if (rest.length > 0) showLeftovers(view, draft);
+    else draft.clear(view.name, 'change');
     draft.steps.push(...rest);
   }
   for (const view of stops) planStop(view, draft);

@@ -51,6 +51,19 @@ describe('the status of an app', () => {
     expect(isAppAsWanted(app!)).toBe(true);
   });
 
+  it('is as wanted, with a warning, while what is left of an earlier version cannot be removed', () => {
+    const device = new Simulation();
+    device.wanted = wanted([record('web', 1)]);
+    device.settle();
+    device.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    device.settle(60, (step) => step.do === 'remove');
+    const input = { ...inputOf({}), wanted: device.wanted, actual: device.actual(), session: device.session };
+    const [app] = reportedApps({ ...input, memory: { ...device.memory, pruneId: 1 } });
+    expect(app).toMatchObject({ state: 'running', error: { code: 'change-failed' } });
+    expect(isAppAsWanted(app!)).toBe(true);
+    expect(isDone({ ...input, memory: { ...device.memory, pruneId: 1 } })).toBe(true);
+  });
+
   it('is failing, without another try, if a container failed that is never started again', () => {
     const [app] = reportedApps(inputOf({ container_image: 'web:crash', restart: 'no' }));
     expect(app).toMatchObject({ state: 'failing', running: 0, error: { code: 'crashed' } });

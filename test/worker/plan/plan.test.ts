@@ -155,6 +155,19 @@ describe('a device', () => {
     expect(d.session.phases['web']).toMatchObject({ state: 'running' });
   });
 
+  test('tries a container that ends soon after each start with growing pauses, however long these are', () => {
+    const d = device(record('web', 1));
+    const startsAt: number[] = [];
+    for (const end = d.now + 3600; d.now < end; ) {
+      for (const { container } of d.machine.values())
+        Object.assign(container, { state: 'exited', exitCode: 137 });
+      const { starts } = d;
+      d.settle(1);
+      if (d.starts > starts) startsAt.push(d.now);
+    }
+    expect(startsAt.length).toBeLessThan(20);
+  });
+
   test('shows remains that cannot be removed as a warning, and tries with growing pauses', () => {
     const d = device(record('web', 1));
     d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
@@ -178,6 +191,17 @@ describe('a device', () => {
     d.settle(20, (step) => step.do === 'stop');
     expect(d.running()).toEqual(['web-1 web:v1']);
     expect(d.session.phases['web']).toMatchObject({ state: 'failing', obstacle: { code: 'change-failed' } });
+  });
+
+  test('does not blame a removal that failed once for what comes after it', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
+    let failures = 0;
+    d.settle(60, (step) => step.do === 'remove' && failures++ === 0);
+    expect(d.names()).toEqual(['web-1']);
+    d.wanted = wanted([]);
+    d.settle(1);
+    expect(d.session.phases['web']).toMatchObject({ state: 'updating', obstacle: null });
   });
 
   test('recreates with growing pauses what the engine says is of another image', () => {

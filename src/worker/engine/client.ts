@@ -78,8 +78,14 @@ class EngineClient implements Engine {
     if (reply === null) return null;
     const details = replies.detailsOf(reply);
     const { product } = await this.#negotiated();
-    const isUnset = product === 'podman' && details.stopTimeout === PODMAN_STOP_TIMEOUT;
-    return isUnset ? { ...details, stopTimeout: null } : details;
+    if (product !== 'podman') return details;
+    const { stopTimeout } = details;
+    // There every container is created without a policy of its app.
+    return {
+      ...details,
+      stopTimeout: stopTimeout === PODMAN_STOP_TIMEOUT ? null : stopTimeout,
+      restart: null,
+    };
   }
 
   async create(spec: ContainerSpec): Promise<string> {

@@ -20,7 +20,7 @@ const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp
     text: /(could not find|failed to find|no such) .{0,40}bridge|no such network interface/i,
   },
   { code: 'out-of-order', text: /address pools? |no available IPv[46] address|failed to create endpoint/i },
-  { code: 'out-of-order', text: /dial unix .{0,200}connection refused|transport is closing/i },
+  { code: 'out-of-order', text: /\bdial unix\b|transport is closing/i },
   { code: 'name-taken', text: /container name .* (is )?already in use/i },
   // What containerd says when it has a task, or a container, that dockerd does not know of. Docker 20.10 stays like that.
   { code: 'stuck', text: /\btask \S+ already exists|^id already in use/i },

@@ -208,6 +208,13 @@ describe.each(NAMES)('the client of an engine, with %s,', (dialect) => {
     expect(await engine.inspect(id)).toMatchObject({ exitCode: 3, restarts: isPodman ? 0 : 2 });
   });
 
+  it('tells how a container is restarted, except where that is left to the worker', async () => {
+    const { engine } = await startWithImages(dialect);
+    const id = await engine.create(web());
+    const restart = dialect === 'podman-4' ? null : 'unless-stopped';
+    expect(await engine.inspect(id)).toMatchObject({ restart });
+  });
+
   it('says that the engine is unavailable while it is away, and goes on when it is back', async () => {
     const { fake, engine } = await startWithImages(dialect);
     const id = await engine.create(web());

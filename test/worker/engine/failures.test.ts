@@ -60,6 +60,16 @@ describe('what an engine says', () => {
       500,
       'connection error: dial unix /run/containerd/containerd.sock: connect: connection refused',
     ],
+    [
+      'out-of-order',
+      500,
+      'connection error: desc = "transport: Error while dialing dial unix:///run/containerd/containerd.sock: timeout": unavailable',
+    ],
+    [
+      'out-of-order',
+      500,
+      "no available IPv4 addresses on this network's address pools: nebula (0441a3dc71f2ae873f01)",
+    ],
     ['out-of-order', 500, 'rpc error: code = Unavailable desc = transport is closing'],
     ['refused', 500, 'received unexpected HTTP status: 500 Internal Server Error'],
     ['refused', 500, 'dial tcp 127.0.0.1:5000: connect: connection refused'],

@@ -75,7 +75,9 @@ async function isGone(revision: string, { reader, store }: HistoryDependencies):
 /** Gives what devices do to the newest entry that changed the app or, if none did, to those that changed the groups. */
 function shareEffects(entries: readonly NewEntry[], effects: readonly Effect[]): void {
   const applied = entries.filter(({ state }) => state !== 'waiting');
-  const newest = new Map(applied.flatMap((entry) => entry.changes.map(({ object }) => [object, entry])));
+  const newest = new Map(
+    applied.flatMap((entry) => entry.changes.filter(isSeenByDevices).map(({ object }) => [object, entry])),
+  );
   for (const { app, action, groups } of effects) {
     const ofApp = newest.get(keyOf('app', app));
     const shares = new Map<NewEntry | undefined, string[]>();
@@ -87,6 +89,11 @@ function shareEffects(entries: readonly NewEntry[], effects: readonly Effect[]):
     }
     for (const [entry, share] of shares) entry?.effects.push({ app, action, groups: share });
   }
+}
+
+/** A moved file, or another comment in it, changes no field. */
+function isSeenByDevices({ change, fields }: NewEntry['changes'][number]): boolean {
+  return change !== 'update' || fields.length > 0;
 }
 
 function isOtherBranch({ branch }: Applied, state: HistoryState): boolean {

@@ -75,15 +75,11 @@ describe('with a manager to ask', () => {
     + app db
     + app web
     + device group lab
-7             TIME  branch main: rewrite from A to B  Pat
+6             TIME  branch main: rewrite from A to B  Pat
 COMMIT  TIME  Revert "lose everything"  Pat
     + app db
     + app web
     + device group lab
-COMMIT  TIME  lose everything  Pat
-    - app db
-    - app web
-    - device group lab
 COMMIT  TIME  lose everything (superseded)  Pat
     - app db
     - app web

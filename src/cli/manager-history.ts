@@ -40,6 +40,7 @@ const Entry = z.object({
   subject: z.string(),
   pull_request: z.object({ number: z.int(), url: z.string().nullable() }).nullable(),
   request_id: z.string().nullable(),
+  reason: z.string().nullish(),
   changes: z.array(Change),
   changes_total: z.int(),
 });
@@ -219,6 +220,7 @@ export function headOf(entry: ManagerDetail, timeText: (at: number) => string): 
       ...(isCommit ? [['State', `${state}${applied}`] as const] : []),
       ...ids.map(({ object, note }) => ['Ids', `${object}: ${note}`] as const).slice(0, MAX_IDS),
       ...(ids.length > MAX_IDS ? [['', `and ${ids.length - MAX_IDS} more`] as const] : []),
+      ...(entry.reason == null ? [] : [['Reason', entry.reason] as const]),
       ...(request === null ? [] : [['Request', request] as const]),
     ],
     message: message ?? entry.subject,

@@ -43,6 +43,10 @@ const shape = {
   subject: z.string(),
   pull_request: PullRequest.nullable(),
   request_id: z.string().nullable(),
+  reason: z
+    .string()
+    .nullable()
+    .describe('Why an operation was asked for. A commit has its reason in its message.'),
   changes: z.array(Change),
   changes_total: z.int(),
   effects: z.array(EffectRecord),
@@ -118,6 +122,7 @@ export function entryRecord(entry: ListedEntry): z.infer<typeof HistoryEntry> {
     subject: rest.subject,
     pull_request: pullRequest,
     request_id: requestId,
+    reason: rest.reason,
     changes: rest.changes,
     changes_total: changesTotal,
     effects: rest.effects.map(effectRecord),

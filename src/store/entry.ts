@@ -46,6 +46,8 @@ export interface Entry extends Lists<EntryChange> {
   subject: string;
   pullRequest: PullRequest | null;
   requestId: string | null;
+  /** Why an operation was asked for; null if nobody said, and of commits, whose messages say it. */
+  reason: string | null;
   effects: Effect[];
 }
 

@@ -42,6 +42,6 @@ export interface OperationRow extends Omit<OperationEntry, 'ids'> {
 }
 
 export function operationEntry(row: OperationRow): OperationEntry {
-  const { id, at, actor, action, name, requestId, ids } = row;
-  return { id, at, actor, action, name, requestId, ids: JSON.parse(ids) as Record<string, number> };
+  const { id, at, actor, action, name, requestId, reason, ids } = row;
+  return { id, at, actor, action, name, requestId, reason, ids: JSON.parse(ids) as Record<string, number> };
 }

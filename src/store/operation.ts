@@ -12,9 +12,11 @@ export interface OperationEntry {
   /** The app or group; null for `prune-all`. */
   name: string | null;
   requestId: string;
+  /** Why, in the words of whoever asked for it; null if nobody said. */
+  reason: string | null;
   /** The ids that it gave, by the name of the app or group. */
   ids: Record<string, number>;
 }
 
 /** An entry that the store has not given an id yet. */
-export type NewOperation = Omit<OperationEntry, 'id'>;
+export type NewOperation = Omit<OperationEntry, 'id' | 'reason'> & { reason?: string | null };

@@ -106,10 +106,11 @@ export interface AssignedId {
   id: number;
 }
 
-/** Who requested an operation, and when (Unix milliseconds). */
+/** Who requested an operation, why, and when (Unix milliseconds). */
 export interface OperationContext {
   actor: string;
   requestId: string;
+  reason?: string;
   at: number;
 }
 

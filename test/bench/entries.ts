@@ -67,6 +67,7 @@ function oldEntry(n: number, place: number): Entry {
     subject: `Roll out 2.${place} of ${app} to the shops`,
     pullRequest: null,
     requestId: request,
+    reason: null,
     changes: changesAt(kind, place),
     effects: [{ app, action: 'restart', groups: [group] }],
   };

@@ -46,7 +46,8 @@ describe('GET /api/v2/history', () => {
     { files: { 'apps/web.yaml': WEB, 'apps/db.yaml': WEB, 'device-groups/lab.yaml': 'apps: [web]\n' } },
     async (manager) => {
       await manager.put('/api/v2/apps/web/update', { env_vars: { TOKEN: 'a-secret-value' } });
-      await manager.post('/api/v2/apps/web/restart', undefined, { headers: { 'x-request-id': 'restart-1' } });
+      const headers = { 'x-request-id': 'restart-1' };
+      await manager.post('/api/v2/apps/web/restart?reason=the+till+hangs', undefined, { headers });
       const files = { 'desired-state/apps/db.yaml': 'container_image: nginx:1.27\n' };
       await manager.repository.commit(files, 'roll out the database (#12)');
       await manager.reconcile();
@@ -71,6 +72,7 @@ describe('GET /api/v2/history', () => {
       kind: 'restart',
       revision: null,
       request_id: 'restart-1',
+      reason: 'the till hangs',
       actor: { name: USER, via: 'api' },
       changes: [{ object: 'app/web', ids: { app_id: expect.any(Number) } }],
       effects: [{ app: 'web', action: 'restart', groups: ['lab'], devices: null }],
@@ -83,6 +85,13 @@ describe('GET /api/v2/history', () => {
     });
     expect(restart.changes[0].ids.app_id).toBe(written.changes[0].ids.app_id + 1);
     expect(first).toMatchObject({ n: 1, kind: 'commit', changes_total: 3 });
+  });
+
+  it('has the reason of an operation in its entry by itself and in the list of operations', async () => {
+    const { body } = await suite().get('/api/v2/history?kind=restart');
+    expect((await suite().get(`/api/v2/history/${body.entries[0].n}`)).body.reason).toBe('the till hangs');
+    const { operations } = (await suite().get('/api/v2/operations')).body;
+    expect(operations).toMatchObject([{ action: 'restart', reason: 'the till hangs' }]);
   });
 
   it.each<[query: string, subjects: string[]]>([

@@ -15,7 +15,9 @@ export function writeContext(request: FastifyRequest, op: Write['op']): WriteCon
   return { user: user.name, email: user.email, requestId: id, ifMatch, ...reasonAndBase(request) };
 }
 
-/** Returns who requests an operation, and when. `now` is Unix milliseconds. */
+/** Returns who requests an operation, why, and when. `now` is Unix milliseconds. */
 export function operationContext(request: FastifyRequest, now: number): OperationContext {
-  return { actor: request.user.name, requestId: request.id, at: now };
+  const { reason } = reasonAndBase(request);
+  const why = reason === undefined ? {} : { reason };
+  return { actor: request.user.name, requestId: request.id, at: now, ...why };
 }

@@ -78,8 +78,8 @@ async function logRestart(
   request: FastifyRequest,
   { name, appId }: StoredApp,
 ): Promise<void> {
-  const { actor, requestId, at } = operationContext(request, now());
-  await store.logOperation({ at, actor, requestId, action: 'restart', name, ids: { [name]: appId } });
+  const context = operationContext(request, now());
+  await store.logOperation({ ...context, action: 'restart', name, ids: { [name]: appId } });
 }
 
 /** Restarts a running app, and sends it; or, if that is asked for, the preview. */

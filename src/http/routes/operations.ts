@@ -23,6 +23,7 @@ const Operation = z
     action: z.enum(OPERATIONS),
     name: z.string().nullable().describe('The app or device group; null for a prune of all device groups.'),
     request_id: z.string(),
+    reason: z.string().nullable(),
     ids: z.record(z.string(), z.int()).describe('The new ids, by app or device group.'),
   })
   .meta({ id: 'Operation' });

@@ -280,6 +280,7 @@ async function moveEntry(
     subject,
     pullRequest: null,
     requestId: null,
+    reason: null,
     changes,
     effects: [],
   };

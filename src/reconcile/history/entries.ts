@@ -45,6 +45,7 @@ export function entryOfCommit({ commit, changes }: ReadCommit, forge: string | n
     appliedAt: null,
     state: 'applied',
     appliedWith: null,
+    reason: null,
     changes: changes.map((change) => entryChange(change, null)),
     effects: [],
   };
@@ -117,7 +118,7 @@ export function operationEntry(
   operation: NonNullable<Act['operation']>,
   groups: string[],
 ): NewEntry {
-  const { action, name, actor, requestId } = operation;
+  const { action, name, actor, requestId, reason } = operation;
   const isRestart = action === 'restart' && name !== null && groups.length > 0;
   return {
     kind: action,
@@ -131,6 +132,7 @@ export function operationEntry(
     subject: SENTENCES[action](name ?? ''),
     pullRequest: null,
     requestId,
+    reason: reason ?? null,
     changes: [...actChanges(act.changes)].map(([key, change]) => ledgerChange(key, change)),
     effects: isRestart ? [{ app: name, action: 'restart', groups }] : [],
   };

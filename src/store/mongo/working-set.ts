@@ -79,8 +79,8 @@ export class WorkingSet implements Work {
     ];
   }
 
-  #log({ actor, requestId, at, action, name, ids }: NewOperation): void {
-    this.#entries.push({ _id: this.#version, actor, requestId, at, action, name, ids: JSON.stringify(ids) });
+  #log({ ids, reason = null, ...operation }: NewOperation): void {
+    this.#entries.push({ _id: this.#version, ...operation, reason, ids: JSON.stringify(ids) });
   }
 
   #objectWork(): ObjectWork {

@@ -66,13 +66,13 @@ export async function pruneAll(
 
 /** Implements `Store.logOperation` on a store's `Work`: adds an operation to its log and to the ledger. */
 export function log(work: Pick<Work, 'operations' | 'ledger'>, entry: NewOperation): void {
-  const { at, action, name, actor, requestId, ids } = entry;
+  const { at, action, name, actor, requestId, reason, ids } = entry;
   const kind: CounterKind = action === 'restart' ? 'app' : 'prune';
   const changes = Object.entries(ids).map(([object, id]): LedgerChange => {
     return { kind, name: object, change: 'update', id, fields: [], before: null, after: null };
   });
   work.operations.add(entry);
-  const operation = { action, name, actor, requestId };
+  const operation = { action, name, actor, requestId, ...(reason == null ? {} : { reason }) };
   work.ledger.add({ at, applied: null, operation, held: [], changes, effects: [] });
 }
 

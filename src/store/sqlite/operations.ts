@@ -9,17 +9,17 @@ export class OperationLog {
   constructor(db: Database) {
     this.#add = prepare(
       db,
-      'INSERT INTO operations (at, actor, action, name, request_id, ids) VALUES (?, ?, ?, ?, ?, ?)',
+      'INSERT INTO operations (at, actor, action, name, request_id, reason, ids) VALUES (?, ?, ?, ?, ?, ?, ?)',
     );
   }
 
-  add({ at, actor, action, name, requestId, ids }: NewOperation): void {
-    this.#add.run(at, actor, action, name, requestId, JSON.stringify(ids));
+  add({ at, actor, action, name, requestId, reason, ids }: NewOperation): void {
+    this.#add.run(at, actor, action, name, requestId, reason ?? null, JSON.stringify(ids));
   }
 }
 
 /** The columns, by their names in `OperationRow`. */
-const OPERATION_COLUMNS = 'id, at, actor, action, name, request_id AS requestId, ids';
+const OPERATION_COLUMNS = 'id, at, actor, action, name, request_id AS requestId, reason, ids';
 
 /** Reads the operations log. */
 export class OperationReads {

@@ -147,3 +147,8 @@ export function createSchema(db: Database, fleet: string): void {
   const position = 2 ** 32 + Number.parseInt(fleet.slice(0, 11), 16);
   prepare(db, 'INSERT INTO log_position (one, position) VALUES (1, ?)').run(position);
 }
+
+/** Adds why an operation was asked for. */
+export function addOperationReason(db: Database): void {
+  db.exec('ALTER TABLE operations ADD COLUMN reason TEXT');
+}

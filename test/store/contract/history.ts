@@ -43,6 +43,7 @@ function entry(n: number, parts: Partial<Entry> = {}): Entry {
     subject: `subject ${n}`,
     pullRequest: null,
     requestId: null,
+    reason: null,
     changes: [change(`app/app-${n}`)],
     effects: [],
     ...parts,

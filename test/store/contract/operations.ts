@@ -31,7 +31,7 @@ export function operationsContract(open: OpenStore): void {
       await pass(test.store, [appStep('web', app('nginx'))]);
       await test.store.restartApp('web', CONTEXT);
       expect(await test.store.operations(null, 10)).toEqual([
-        { id: expect.any(Number), ...CONTEXT, action: 'restart', name: 'web', ids: { web: 2 } },
+        { id: expect.any(Number), ...CONTEXT, action: 'restart', name: 'web', ids: { web: 2 }, reason: null },
       ]);
     });
 
@@ -147,7 +147,8 @@ export function operationsContract(open: OpenStore): void {
   });
 
   describe('the operations log', () => {
-    const entry: Omit<OperationEntry, 'id'> = { ...CONTEXT, action: 'restart', name: 'web', ids: { web: 7 } };
+    const reason = 'the till hangs';
+    const entry = { ...CONTEXT, action: 'restart', name: 'web', ids: { web: 7 }, reason } as const;
 
     it('keeps an operation whose id a commit raised', async () => {
       await test.store.logOperation(entry);

@@ -20,11 +20,15 @@ export const TAGS = {
 } as const;
 export type Tag = keyof typeof TAGS;
 
-/** Returns the schema of a body for the document, named `id`, including the fields that are ignored. */
+/**
+ * Returns the schema of a body for the document, named `id`, including the fields that are ignored. A partial update needs one
+ * of the others.
+ */
 export function bodyDocs({ schema, ignored, required }: BodyRule, id: string): z.ZodType {
   const field = z.unknown().optional().describe('Ignored.');
   const extended = schema.extend(Object.fromEntries(ignored.map((name) => [name, field])));
-  return extended.meta({ id, ...(required === null && { minProperties: 1 }) });
+  const anyOf = Object.keys(schema.shape).map((name) => ({ required: [name] }));
+  return extended.meta({ id, ...(required === null && { anyOf }) });
 }
 
 /** What the OpenAPI document states about a route. */

@@ -8,6 +8,8 @@ import type { Step } from '../plan/step.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../protocol/name.ts';
 import type { Preview } from '../protocol/plan.ts';
+import { alsoLost, LOST_TIME, NOTHING_LOST } from '../rollback/also-lost.ts';
+import type { NewestChanges } from '../rollback/later-changes.ts';
 import { type RollbackAct, rollbackSubject, trailerOf } from '../rollback/message.ts';
 import { restore } from '../rollback/restore.ts';
 import type { Past, Present, Rollback, RollbackEdit, RollbackOptions } from '../rollback/rollback.ts';
@@ -31,7 +33,7 @@ import {
 export type RollbackRequest = RollbackOptions & ({ to: string; selection: Selection } | { undo: string });
 
 /** What a rollback would do, and what else it would take back. */
-export type RollbackPreview = Preview & Pick<Rollback, 'alsoLost' | 'needs'>;
+export type RollbackPreview = Preview & Pick<Rollback, 'needs'> & { alsoLost: NewestChanges };
 
 /** Brings objects back as they were, by commits. */
 export interface Rollbacks {
@@ -67,7 +69,7 @@ async function commitRollback(
   dependencies: WriterDependencies,
 ): Promise<SetResult> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const { base, way, set } = await workOut(request, dependencies);
+    const { base, way, set } = await workOut(request, dependencies, false);
     if (way.needs.length > 0) throw neededError(way.needs);
     try {
       // If somebody has changed one of the objects meanwhile, the way back is another one.
@@ -85,21 +87,26 @@ async function previewRollback(
   writer: Writer,
   dependencies: WriterDependencies,
 ): Promise<RollbackPreview> {
-  const { base, way, set } = await workOut(request, dependencies);
-  const { alsoLost, needs } = way;
-  if (needs.length === 0) return { ...(await writer.preview(set, context)), alsoLost, needs };
-  return { base, subject: null, files: [], steps: [], effects: [], problems: [], alsoLost, needs };
+  const { base, way, set, lost } = await workOut(request, dependencies, true);
+  const others = { alsoLost: lost, needs: way.needs };
+  if (way.needs.length === 0) return { ...(await writer.preview(set, context)), ...others };
+  return { base, subject: null, files: [], steps: [], effects: [], problems: [], ...others };
 }
 
 /** A way back from a head, and the changes that take it. */
 interface WorkedOut {
   base: string;
   way: Rollback;
+  lost: NewestChanges;
   set: ChangeSet;
 }
 
 /** Works out the way back from the head. Rejects as `conflict` if it is blocked by anything but needs. */
-async function workOut(request: RollbackRequest, dependencies: WriterDependencies): Promise<WorkedOut> {
+async function workOut(
+  request: RollbackRequest,
+  dependencies: WriterDependencies,
+  isPreview: boolean,
+): Promise<WorkedOut> {
   const { reader, defaults } = dependencies;
   const revision = await findRevision('to' in request ? request.to : request.undo, dependencies);
   // Copies, since a pass may change both meanwhile.
@@ -112,13 +119,16 @@ async function workOut(request: RollbackRequest, dependencies: WriterDependencie
   const present: Present = { revision: head, desired, defaults };
   const { act, way } = await wayOf(request, revision, present, past);
   refuseBlocked(way);
+  const end = performance.now() + LOST_TIME;
+  const isLate = () => performance.now() > end;
+  const lost = isPreview ? await alsoLost(act, way, present, past, isLate) : NOTHING_LOST;
   const steps = await stepsOf(way.edits, desired, applied, defaults);
   const set = {
     changes: changesOf(way.edits),
     subject: rollbackSubject(act, steps),
     trailers: [trailerOf(act)],
   };
-  return { base: head, way, set };
+  return { base: head, way, lost, set };
 }
 
 async function wayOf(

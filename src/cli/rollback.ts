@@ -8,6 +8,8 @@ import { effectsOf } from '../plan/effect.ts';
 import { makePlan } from '../plan/plan.ts';
 import { stateAt } from '../preview/state-at.ts';
 import { keyOf, parseKey } from '../protocol/name.ts';
+import { alsoLost, LOST_TIME, NOTHING_LOST } from '../rollback/also-lost.ts';
+import type { NewestChanges } from '../rollback/later-changes.ts';
 import { type RollbackAct, messageOf as rollbackMessage } from '../rollback/message.ts';
 import { restore } from '../rollback/restore.ts';
 import type { Blame, Rollback, RollbackEdit } from '../rollback/rollback.ts';
@@ -45,13 +47,14 @@ async function runRollback(
   io: CommandIo,
 ): Promise<ExitCode> {
   const { act, way } = await workOut(parsed, past);
+  const { options, format } = parsed;
+  const isDryRun = options['dry-run'] === true;
+  const lost = await lostWith(act, way, past, isDryRun || options['commit'] !== true);
   const findings = await previewOf(way, past);
   const isBlocked =
     way.needs.length > 0 ||
     way.conflicts.length > 0 ||
     findings.problems.some(({ severity }) => severity === 'error');
-  const { options, format } = parsed;
-  const isDryRun = options['dry-run'] === true;
   let outcome = 'Nothing was changed.';
   if (way.edits.length === 0)
     outcome = isBlocked ? outcome : 'Nothing differs: there is nothing to take back.';
@@ -61,8 +64,8 @@ async function runRollback(
   }
   io.write(
     format === 'json'
-      ? `${findingsJson(findings, extrasOf(way, past.folder))}\n`
-      : `${textOf(way, findings, io)}${outcome}\n`,
+      ? `${findingsJson(findings, extrasOf(way, lost, past.folder))}\n`
+      : `${textOf(way, lost, findings, io)}${outcome}\n`,
   );
   return isBlocked ? EXIT.problems : EXIT.ok;
 }
@@ -100,7 +103,7 @@ function withMeant(error: unknown, operand: string | undefined, { desired }: Ope
   return new HoldfastError(error.kind, error.message + advice, error.details, error);
 }
 
-/** Plans the edits on the fleet at `HEAD`. */
+/** Plans the edits on the fleet at `HEAD`, which has them from then on. */
 async function previewOf(way: Rollback, past: OpenPast): Promise<Findings> {
   const { folder, desired, revisions, revision, defaults } = past;
   const applied = (await stateAt(revisions, revision, defaults))?.applied ?? new AppliedState();
@@ -149,7 +152,19 @@ async function carryOut(
     : `Committed ${commit.slice(0, 12)}.`;
 }
 
-function textOf(way: Rollback, findings: Findings, { hasColors }: CommandIo): string {
+/** Resolves to what goes with a restore, as far as there is time to look for it; to nothing without a preview. */
+async function lostWith(
+  act: RollbackAct,
+  way: Rollback,
+  past: OpenPast,
+  isPreview: boolean,
+): Promise<NewestChanges> {
+  if (!isPreview) return NOTHING_LOST;
+  const end = performance.now() + LOST_TIME;
+  return alsoLost(act, way, past, past.revisions, () => performance.now() > end);
+}
+
+function textOf(way: Rollback, lost: NewestChanges, findings: Findings, { hasColors }: CommandIo): string {
   const lines = [
     ...way.conflicts.map((blame) => `conflict: ${blameText(blame)}, after that commit; this stays as it is`),
     ...way.needs.map(({ object, why }) => `needed: ${object}: ${printable(why)}`),
@@ -159,7 +174,8 @@ function textOf(way: Rollback, findings: Findings, { hasColors }: CommandIo): st
     ...(way.refused?.newestValid == null
       ? []
       : [`The newest valid version before it: ${way.refused.newestValid.slice(0, 12)}`]),
-    ...way.alsoLost.map((blame) => `also taken back: ${blameText(blame)}`),
+    ...lost.changes.map((blame) => `also taken back: ${blameText(blame)}`),
+    ...(lost.isComplete ? [] : ['Perhaps more is taken back: there are too many commits to look at.']),
   ];
   const plan = renderFindings(findings, 'text', hasColors).replace(/\n\n$/, '\n');
   return `${plan === '\n' ? '' : plan}${lines.map((line) => `${line}\n`).join('')}`;
@@ -170,11 +186,12 @@ function blameText({ object, field, by, actor }: Blame): string {
   return printable(`${what}, changed by ${actor || 'somebody'} in ${by.slice(0, 12)}`);
 }
 
-function extrasOf(way: Rollback, folder: string): Record<string, unknown> {
+function extrasOf(way: Rollback, lost: NewestChanges, folder: string): Record<string, unknown> {
   return {
     files: way.edits.map(({ path, text }) => ({ path: normalize(join(folder, path)), after: text })),
     needs: way.needs,
-    also_lost: way.alsoLost,
+    also_lost: lost.changes,
+    also_lost_complete: lost.isComplete,
     conflicts: way.conflicts,
     newest_valid: way.refused?.newestValid ?? null,
   };

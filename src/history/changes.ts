@@ -24,6 +24,8 @@ export interface ObjectChange extends ObjectKey {
 export interface ReadChange {
   change: ObjectChange;
   step: Step | null;
+  /** Whether only the path changed. */
+  isMove: boolean;
 }
 
 /** How many files are read at once. */
@@ -143,10 +145,14 @@ function changeOf({ kind, name, before, after }: Sides): ReadChange | null {
     after: originOf(after),
     isInvalid: is === undefined,
   };
-  if (was === undefined || is === undefined) return { change, step: null };
+  if (was === undefined || is === undefined) return { change, step: null, isMove: false };
   const isSame = was !== null && is !== null && change.fields.length === 0;
-  if (isSame) return change.before?.path === change.after?.path ? null : { change, step: null };
-  return { change, step: { kind, name, before: was, after: is, origin: change.after } as Step };
+  if (isSame) return change.before?.path === change.after?.path ? null : { change, step: null, isMove: true };
+  return {
+    change,
+    isMove: false,
+    step: { kind, name, before: was, after: is, origin: change.after } as Step,
+  };
 }
 
 /** Null if there is no file; undefined if the content is unknown. */

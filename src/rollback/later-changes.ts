@@ -9,33 +9,67 @@ import type { Blame, Past } from './rollback.ts';
 
 const PAGE = 500;
 
-/** One commit's change of one object. */
-export interface LaterChange {
-  /** Full commit id. */
-  by: string;
-  actor: string;
-  /** The names of the leaves that differ; null if the object came, went, or cannot be compared. */
-  leaves: ReadonlySet<string> | null;
+/** Leaves of objects, by the keys of these; null stands for the object as a whole. */
+export type LeavesByObject = ReadonlyMap<string, readonly (Leaf | null)[]>;
+
+/** Where changes are looked for: the commits from `from` back to `until`, without it and all that it descends from. */
+export interface Range {
+  from: string;
+  until: string;
+  /** Asked before each commit; true ends the search. */
+  isLate: () => boolean;
+}
+
+/** The newest changes of leaves. */
+export interface NewestChanges {
+  /** One for each leaf that was changed, in the order of the leaves. */
+  changes: Blame[];
+  /** Whether the search came to its end; if not, changes may be missing. */
+  isComplete: boolean;
 }
 
 /**
- * Resolves to the changes of these objects, by key, by the commits from `from` back to `until`, newest first. `until` itself
- * is left out, with all that it descends from.
+ * Resolves to the newest commit that changed each of these leaves. Moves and comments change none. Reads no further back than
+ * the last of them.
  */
-export async function laterChanges(
+export async function newestChanges(
   past: Past,
-  { from, until, keys }: { from: string; until: string; keys: ReadonlySet<string> },
+  leaves: LeavesByObject,
+  { from, until, isLate }: Range,
   defaults: AppDefaults,
-): Promise<Map<string, LaterChange[]>> {
-  const found = new Map<string, LaterChange[]>();
-  for await (const commit of commitsBetween(past, from, until)) {
-    const files = commit.files.filter((file) => keys.has(keyAt(file) ?? ''));
-    for (const { change, step } of await changesOf(files, past.blob, defaults)) {
-      const key = keyOf(change.kind, change.name);
-      const { actor } = commitEntry(commit, null);
-      const later = { by: commit.revision, actor: actor.name, leaves: leavesOf(step) };
-      found.set(key, [...(found.get(key) ?? []), later]);
+): Promise<NewestChanges> {
+  const found: Blame[] = [];
+  const open = new Map([...leaves].map(([key, own]) => [key, new Set(own.map(nameOf))]));
+  let isComplete = true;
+  if (open.size > 0)
+    for await (const commit of commitsBetween(past, from, until)) {
+      isComplete = !isLate();
+      if (!isComplete) break;
+      found.push(...(await takeChanged(open, commit, past, defaults)));
+      if (open.size === 0) break;
     }
+  const order = [...leaves].flatMap(([key, own]) => own.map((leaf) => idOf(key, nameOf(leaf))));
+  const byId = new Map(found.map((blame) => [idOf(blame.object, blame.field), blame]));
+  return { changes: order.flatMap((id) => byId.get(id) ?? []), isComplete };
+}
+
+/** Takes the names of the leaves that a commit changed out of `open`, and resolves to them. */
+async function takeChanged(
+  open: Map<string, Set<string | null>>,
+  commit: FolderCommit,
+  past: Past,
+  defaults: AppDefaults,
+): Promise<Blame[]> {
+  const found: Blame[] = [];
+  const files = commit.files.filter((file) => open.has(keyAt(file) ?? ''));
+  for (const read of await changesOf(files, past.blob, defaults)) {
+    const object = keyOf(read.change.kind, read.change.name);
+    const names = open.get(object) ?? new Set();
+    for (const field of changedAmong([...names], read)) {
+      found.push({ object, field, by: commit.revision, actor: commitEntry(commit, null).actor.name });
+      names.delete(field);
+    }
+    if (names.size === 0) open.delete(object);
   }
   return found;
 }
@@ -67,14 +101,21 @@ export function keyAt({ path }: Pick<FileDelta, 'path'>): string | null {
   return role.role === 'object' ? keyOf(role.kind, role.name) : null;
 }
 
-/** Returns who changed a leaf last, or the whole object if `leaf` is null. */
-export function blameOf(object: string, leaf: Leaf | null, changes: readonly LaterChange[]): Blame[] {
-  const name = leaf === null ? null : leafName(leaf);
-  const last = changes.find(({ leaves }) => name === null || leaves === null || leaves.has(name));
-  return last === undefined ? [] : [{ object, field: name, by: last.by, actor: last.actor }];
+/** Returns those leaves that a commit changed: all of them if the object came, went, or cannot be compared. */
+function changedAmong(
+  names: readonly (string | null)[],
+  { step, isMove }: ReadChange,
+): readonly (string | null)[] {
+  if (isMove) return [];
+  if (step === null || step.before === null || step.after === null) return names;
+  const changed = new Set(leavesBetween(step.before, step.after).map(leafName));
+  return names.filter((name) => name === null || changed.has(name));
 }
 
-function leavesOf(step: ReadChange['step']): ReadonlySet<string> | null {
-  if (step === null || step.before === null || step.after === null) return null;
-  return new Set(leavesBetween(step.before, step.after).map(leafName));
+function nameOf(leaf: Leaf | null): string | null {
+  return leaf === null ? null : leafName(leaf);
+}
+
+function idOf(object: string, field: string | null): string {
+  return JSON.stringify([object, field]);
 }

@@ -4,8 +4,7 @@ import { loadEntries, loadFile } from '../desired/load.ts';
 import { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
 import { keyOf, type ObjectKey } from '../protocol/name.ts';
-import { blameOf, commitsBetween, keyAt, laterChanges } from './later-changes.ts';
-import { leavesBetween } from './leaves.ts';
+import { commitsBetween, keyAt } from './later-changes.ts';
 import {
   emptyRollback,
   type Need,
@@ -17,7 +16,7 @@ import {
 } from './rollback.ts';
 import { textOf, unlistings } from './texts.ts';
 
-/** The most commits that are searched for a valid version of a file. */
+/** The most commits that are searched for a valid version of a file, or for who deleted apps. */
 const MAX_SEARCH = 2000;
 
 /** What a restore is about. */
@@ -45,6 +44,8 @@ interface Work {
   then: FilesThen;
   /** The objects that come back, by key; grows while dependencies are found. */
   wanted: Map<string, ObjectKey>;
+  /** The names of the groups that list apps which stay missing, by the keys of these. */
+  missing: Map<string, string[]>;
   rollback: Rollback;
 }
 
@@ -56,13 +57,13 @@ export async function restore(request: RestoreRequest, present: Present, past: P
   const rollback = emptyRollback();
   const then = await filesAt(request.to, past);
   const wanted = new Map(request.objects.map((object) => [keyOf(object.kind, object.name), object]));
-  const work: Work = { request, present, past, then, wanted, rollback };
+  const work: Work = { request, present, past, then, wanted, missing: new Map(), rollback };
   for (const object of wanted.values()) await restoreOne(object, work);
   const { edits } = rollback;
   const deleted = edits.flatMap(({ kind, name, text }) => (kind === 'app' && text === null ? name : []));
   const gone = new Set(deleted.filter((app) => !then.has(keyOf('app', app))));
   edits.push(...(await unlistings(gone, edits, present.desired, past)));
-  rollback.alsoLost = await lostWith(work);
+  rollback.needs.push(...(await missingNeeds(work)));
   return rollback;
 }
 
@@ -78,7 +79,7 @@ async function filesAt(revision: string, past: Past): Promise<FilesThen> {
 }
 
 async function restoreOne(object: ObjectKey, work: Work): Promise<void> {
-  const { request, rollback, then, wanted } = work;
+  const { request, rollback, then, wanted, missing } = work;
   const found = await thenOf(object, work);
   if (found === undefined) return;
   if (found === null) {
@@ -89,7 +90,7 @@ async function restoreOne(object: ObjectKey, work: Work): Promise<void> {
   for (const app of missingApps(object, found.content, work)) {
     const key = keyOf('app', app);
     if (request.withDependencies && then.has(key)) wanted.set(key, { kind: 'app', name: app });
-    else rollback.needs.push(await missingNeed(app, object, work));
+    else missing.set(key, [...(missing.get(key) ?? []), object.name]);
   }
 }
 
@@ -163,30 +164,27 @@ function missingApps({ kind }: ObjectKey, content: Content, { wanted, present }:
   );
 }
 
-async function missingNeed(app: string, group: ObjectKey, { request, present, past }: Work): Promise<Need> {
-  const key = keyOf('app', app);
-  const range = { from: present.revision, until: request.to, keys: new Set([key]) };
-  const [last] = (await laterChanges(past, range, present.defaults)).get(key) ?? [];
-  const reason = last === undefined ? 'and there is no such app' : `deleted in ${last.by.slice(0, 12)}`;
-  return { object: key, why: `${group.name} listed it, ${reason}` };
+/** Resolves to the apps that are missing as needs, each with the commit that deleted it. */
+async function missingNeeds(work: Work): Promise<Need[]> {
+  const deletedBy = work.missing.size === 0 ? new Map<string, string>() : await deletionsOf(work);
+  return [...work.missing].flatMap(([object, groups]) => {
+    const by = deletedBy.get(object);
+    const reason = by === undefined ? 'and there is no such app' : `deleted in ${by.slice(0, 12)}`;
+    return groups.map((group) => ({ object, why: `${group} listed it, ${reason}` }));
+  });
 }
 
-/**
- * Resolves to the changes of others that go with the restore: all but those of the first commit after the revision that
- * changed the object, which the restore is meant to take back.
- */
-async function lostWith({ request, present, past, then, wanted }: Work): Promise<Rollback['alsoLost']> {
-  const range = { from: present.revision, until: request.to, keys: new Set(wanted.keys()) };
-  const changes = await laterChanges(past, range, present.defaults);
-  const lost: Rollback['alsoLost'] = [];
-  for (const [key, { kind, name }] of wanted) {
-    const now = present.desired.object(kind, name)?.content;
-    const [entry] = then.get(key) ?? [];
-    const others = (changes.get(key) ?? []).slice(0, -1);
-    if (now === undefined || entry === undefined || others.length === 0) continue;
-    const file = await loadFile(entry, past.blob, present.defaults);
-    if (file === null || file.kind === null || !file.parsed.ok) continue;
-    lost.push(...leavesBetween(file.parsed.content, now).flatMap((leaf) => blameOf(key, leaf, others)));
+/** Finds the newest commit that deleted each missing app, in one search. */
+async function deletionsOf({ missing, request, present, past }: Work): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  let searched = 0;
+  for await (const { revision, files } of commitsBetween(past, present.revision, request.to)) {
+    // A file that moved is deleted as well, and created.
+    const kept = new Set(files.filter(({ after }) => after !== null).map(keyAt));
+    const deleted = files.flatMap((file) => keyAt(file) ?? []).filter((key) => !kept.has(key));
+    for (const key of deleted) if (missing.has(key) && !found.has(key)) found.set(key, revision);
+    searched += 1;
+    if (found.size === missing.size || searched === MAX_SEARCH) break;
   }
-  return lost;
+  return found;
 }

@@ -73,8 +73,6 @@ export interface Rollback {
   /** At most one for each path; none if nothing differs. */
   edits: RollbackEdit[];
   needs: Need[];
-  /** Later changes of others that a restore takes back, too. */
-  alsoLost: Blame[];
   /** Later changes that an undo would take back, and does not. */
   conflicts: Blame[];
   refused: RefusedFiles | null;
@@ -82,5 +80,5 @@ export interface Rollback {
 
 /** Returns a way back that changes nothing. */
 export function emptyRollback(): Rollback {
-  return { edits: [], needs: [], alsoLost: [], conflicts: [], refused: null };
+  return { edits: [], needs: [], conflicts: [], refused: null };
 }

@@ -5,8 +5,8 @@ import { HoldfastError } from '../errors.ts';
 import { changesOf, type ReadChange } from '../history/changes.ts';
 import type { FolderCommit } from '../history/commit.ts';
 import { keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
-import { blameOf, laterChanges } from './later-changes.ts';
-import type { Leaf } from './leaves.ts';
+import { newestChanges } from './later-changes.ts';
+import { type Leaf, leafName } from './leaves.ts';
 import { restore } from './restore.ts';
 import { emptyRollback, type Past, type Present, type Rollback, type RollbackOptions } from './rollback.ts';
 import { unlistings } from './texts.ts';
@@ -71,18 +71,17 @@ async function blamed(
   { revision, defaults }: Present,
   past: Past,
 ): Promise<Rollback['conflicts']> {
-  if (disputed.length === 0) return [];
-  const keys = new Set(disputed.map(([{ change }]) => keyOf(change.kind, change.name)));
-  const changes = await laterChanges(past, { from: revision, until, keys }, defaults);
-  return disputed.flatMap(([{ change }, leaves]) => {
-    const key = keyOf(change.kind, change.name);
-    // Without a later commit, the file itself cannot be taken back.
-    const unknown = { object: key, field: null, by: until, actor: '' };
-    return leaves.flatMap((leaf) => {
-      const found = blameOf(key, leaf, changes.get(key) ?? []);
-      return found.length > 0 ? found : [unknown];
-    });
-  });
+  const leaves = new Map(disputed.map(([{ change }, own]) => [keyOf(change.kind, change.name), own]));
+  const range = { from: revision, until, isLate: () => false };
+  const { changes } = await newestChanges(past, leaves, range, defaults);
+  return [...leaves].flatMap(([object, own]) =>
+    own.map((leaf) => {
+      const field = leaf === null ? null : leafName(leaf);
+      const found = changes.find((change) => change.object === object && change.field === field);
+      // Without a later commit, the file itself cannot be taken back.
+      return found ?? { object, field: null, by: until, actor: '' };
+    }),
+  );
 }
 
 /** Notes texts that today's rules refuse, and apps that groups would list although there are none. */

@@ -86,7 +86,9 @@ describe('rollback --to', () => {
       { 'apps/web.yaml': WEB.replace('web:1', 'web:2').replace('info', 'debug') },
     );
     const { out } = await run(repository, 'app/web', '--to', 'HEAD~2', '--format', 'json');
+    expect(JSON.parse(out).also_lost_complete).toBe(true);
     expect(JSON.parse(out).also_lost).toEqual([
+      { object: 'app/web', field: 'container_image', by: commits[1], actor: 'Pat' },
       { object: 'app/web', field: 'env_vars.LEVEL', by: commits[2], actor: 'Pat' },
     ]);
   });

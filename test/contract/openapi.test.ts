@@ -174,13 +174,16 @@ describe('the document at /openapi.json', () => {
   it.each([
     ['patch', `${APP}/update`, 'container_image', ['app_name', 'app_id', '_id']],
     ['put', `${GROUP}/update`, 'apps', ['device_group', 'device_group_id', 'prune_id', '_id']],
-  ])('requires a field that is not ignored in a partial update: %s %s', async (method, path, field, ignored) => {
-    const { anyOf, properties } = await bodySchema(method, path);
-    const alternatives = (anyOf as { required: string[] }[]).map(({ required }) => required);
-    const fields = Object.keys(properties as object).filter((name) => !ignored.includes(name));
-    expect(alternatives).toEqual(fields.map((name) => [name]));
-    expect(fields).toContain(field);
-  });
+  ])(
+    'requires a field that is not ignored in a partial update: %s %s',
+    async (method, path, field, ignored) => {
+      const { anyOf, properties } = await bodySchema(method, path);
+      const alternatives = (anyOf as { required: string[] }[]).map(({ required }) => required);
+      const fields = Object.keys(properties as object).filter((name) => !ignored.includes(name));
+      expect(alternatives).toEqual(fields.map((name) => [name]));
+      expect(fields).toContain(field);
+    },
+  );
 
   it('requires credentials for everything but the probes', async () => {
     const { paths, security } = await fetchDocument();

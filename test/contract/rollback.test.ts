@@ -144,13 +144,30 @@ describe('POST /rollback to a revision', () => {
       files: [{ path: 'desired-state/apps/web.yaml', after: WEB }],
       steps: [{ kind: 'app', name: 'web', action: 'update', fields: ['container_image', 'env_vars'] }],
       effects: [{ app: 'web', action: 'restart', groups: ['edge'] }],
-      also_lost: [{ object: 'app/web', field: 'env_vars.LEVEL', by: commits[2], actor: 'Pat' }],
+      also_lost: [
+        { object: 'app/web', field: 'container_image', by: commits[1], actor: 'Pat' },
+        { object: 'app/web', field: 'env_vars.LEVEL', by: commits[2], actor: 'Pat' },
+      ],
+      also_lost_complete: true,
       needs: [],
     });
     expect(await head(manager)).toBe(commits[2]);
     await rollback(manager, wanted);
     expect(await manager.repository.git('log', '-1', '--format=%s')).toBe(body.subject);
   });
+});
+
+it('POST /rollback names the commit that changed a field, not one that moved the file or its comments', async () => {
+  const { manager, commits } = await followed(
+    { 'apps/web.yaml': WEB.replace('web:1', 'web:2') },
+    { 'apps/web.yaml': WEB.replace('web:1', 'web:3') },
+    { 'apps/web.yaml': null, 'apps/shop/web.yaml': WEB.replace('web:1', 'web:3') },
+    { 'apps/shop/web.yaml': WEB.replace('web:1', 'web:3').replace('pinned', 'fixed') },
+  );
+  const changed = { object: 'app/web', field: 'container_image', by: commits[2], actor: 'Pat' };
+  const preview = await rollback(manager, { to: commits[0], objects: ['app/web'] }, '?dry_run=true');
+  expect(preview.body.also_lost).toEqual([changed]);
+  expect((await rollback(manager, { undo: commits[1] })).body.conflicts).toEqual([changed]);
 });
 
 describe('POST /rollback of a commit', () => {

@@ -78,7 +78,10 @@ const Blocked = Conflict.extend({
     .describe('The newest revision before it whose file is valid; null if there is none.'),
 }).meta({ id: 'RollbackBlocked' });
 const RollbackPreviewRecord = Preview.extend({
-  also_lost: z.array(LastChange).describe('Later changes that a restore also takes back.'),
+  also_lost: z
+    .array(LastChange)
+    .describe('The fields that go back to another value with a restore, each with its newest change since.'),
+  also_lost_complete: z.boolean().describe('Whether there was time to look for all of them.'),
   needs: z.array(Need).describe('What stands in the way; the rollback itself is then 409.'),
 }).meta({ id: 'RollbackPreview' });
 const Absent = z
@@ -162,7 +165,7 @@ function requestOf(body: RollbackBody): RollbackRequest {
 }
 
 function previewRecord({ alsoLost, ...preview }: RollbackPreview): object {
-  return { ...preview, also_lost: alsoLost };
+  return { ...preview, also_lost: alsoLost.changes, also_lost_complete: alsoLost.isComplete };
 }
 
 function idOf(object: StoredObject): number {

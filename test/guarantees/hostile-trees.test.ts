@@ -223,22 +223,23 @@ describe('a commit whose trees name wrong or missing objects', () => {
 });
 
 describe('a commit with a message of 70 MB', () => {
-  it('is not applied, and the last good state is served until the branch moves back', async () => {
+  it('is applied, and listed with the start of its message', async () => {
     const repository = await testRepository();
     const manager = await startManager({ repository, files: SMALL_FLEET });
     const good = await repository.git('rev-parse', 'main');
     const message = join(await temporaryFolder(), 'message');
     await writeFile(message, Buffer.alloc(70_000_000, 'so '));
-    const huge = await repository.git('commit-tree', '-p', good, '-F', message, `${good}^{tree}`);
+    const next = await repository.commit({ 'desired-state/apps/web.yaml': 'container_image: web:2\n' });
+    const huge = await repository.git('commit-tree', '-p', good, '-F', message, `${next}^{tree}`);
     await repository.git('update-ref', 'refs/heads/main', huge);
-    const { body } = await manager.reconcile();
-    expect(body).toMatchObject({
-      revision_applied: good,
-      error: { message: expect.stringContaining('too large to read') },
-    });
+    expect((await manager.reconcile()).body).toMatchObject({ revision_applied: huge, error: null });
     expect((await manager.get('/api/v2/device_groups/edge/info')).status).toBe(200);
-    await repository.git('update-ref', 'refs/heads/main', good);
-    expect((await manager.reconcile()).body.error).toBeNull();
+    const history = async () => (await manager.get('/api/v2/history')).body;
+    await expect.poll(history).toMatchObject({ complete: true });
+    const { entries } = await history();
+    expect(entries).toContainEqual(
+      expect.objectContaining({ revision: huge, subject: expect.stringMatching(/^so so .{1,1000}$/) }),
+    );
   });
 });
 

@@ -184,7 +184,11 @@ describe('a poll', () => {
   });
 
   it.each([
-    ['a weak tag', { etag: 'W/"0a1b.42-hash"' }, { etag: 'W/"0a1b.42-hash"', fleet: '0a1b' }],
+    [
+      'a weak tag, as the strong one',
+      { etag: 'W/"0a1b.42-hash"' },
+      { etag: '"0a1b.42-hash"', fleet: '0a1b' },
+    ],
     ['a tag of another form', { etag: '"abc"' }, { etag: '"abc"', fleet: null }],
     ['no tag', {}, { etag: expect.stringMatching(/^"[\w-]{27}"$/), fleet: null, revision: null }],
     ['a tag that is none', { etag: 'a b' }, { etag: expect.stringMatching(/^"[\w-]{27}"$/), fleet: null }],

@@ -17,9 +17,13 @@ export async function readFileDiff(
   const contentOf = async (version: FileVersion | null): Promise<BlobContent> =>
     version?.type === 'file' ? read(version.blob, MAX_FILE_BYTES) : { missing: true };
   const [old, now] = await Promise.all([contentOf(before), contentOf(after)]);
-  if ('tooLarge' in old || 'tooLarge' in now)
-    return { path, before: null, after: null, hunks: [], too_large: true };
+  if ('tooLarge' in old || 'tooLarge' in now) return notShown(path);
   return fileDiff(path, textOf(old), textOf(now));
+}
+
+/** Returns a changed file without its texts. */
+export function notShown(path: string): FileDiff {
+  return { path, before: null, after: null, hunks: [], too_large: true };
 }
 
 function textOf(content: BlobContent): string | null {

@@ -25,6 +25,8 @@ export interface Indexer {
   catchUp(): Promise<void>;
   /** Adds an entry of a revision that was refused as a whole, once. Never rejects. */
   addRefusal(revision: string): Promise<void>;
+  /** Whether a page of the older history is being indexed, for which what is newer waits. */
+  isFilling(): boolean;
   /** Waits for what is being indexed, and indexes no more. */
   close(): Promise<void>;
 }
@@ -44,6 +46,7 @@ export function createIndexer(dependencies: HistoryDependencies): Indexer {
   const { store, onFailure, faults } = dependencies;
   const queue = new Queue();
   let isClosed = false;
+  let isFilling = false;
 
   /** One step at a time; each begins with what the store has then. */
   const step = (run: (state: HistoryState) => Promise<boolean>): Promise<boolean> =>
@@ -63,7 +66,13 @@ export function createIndexer(dependencies: HistoryDependencies): Indexer {
   };
 
   const indexing = createSingleFlight(() => repeat((state) => indexNextAct(state, dependencies)));
-  const filling = createSingleFlight(() => repeat((state) => indexOlder(state, dependencies)));
+  const fill = async (state: HistoryState): Promise<boolean> => {
+    isFilling = true;
+    return indexOlder(state, dependencies).finally(() => {
+      isFilling = false;
+    });
+  };
+  const filling = createSingleFlight(() => repeat(fill));
   return {
     catchUp: async () => {
       await indexing.request();
@@ -73,6 +82,7 @@ export function createIndexer(dependencies: HistoryDependencies): Indexer {
       await indexing.request();
       await repeat((state) => indexRefused(revision, state, dependencies));
     },
+    isFilling: () => isFilling,
     close: async () => {
       isClosed = true;
       await Promise.all([indexing.idle(), filling.idle()]);

@@ -1,10 +1,13 @@
 import { posix } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createLimiter, type Limiter } from '../../async/limiter.ts';
 import type { TreeEntry } from '../../desired/entry.ts';
 import { classifyPath } from '../../desired/file.ts';
+import { HoldfastError } from '../../errors.ts';
 import { changesOf } from '../../history/changes.ts';
 import type { FileDelta } from '../../history/commit.ts';
 import { type Actor, viaOf } from '../../history/entry.ts';
-import { readFileDiff } from '../../history/file-diff.ts';
+import { notShown, readFileDiff } from '../../history/file-diff.ts';
 import { stepRecord } from '../../plan/records.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
@@ -52,7 +55,7 @@ export interface PastDependencies {
   reader: Reader;
   origin: SourceOrigin | null;
   store: HistoryStore;
-  indexer: Pick<Indexer, 'catchUp'>;
+  indexer: Pick<Indexer, 'catchUp' | 'isFilling'>;
   defaults: AppDefaults;
   /** Path of the desired-state folder inside the repository. */
   folder: string;
@@ -61,8 +64,8 @@ export interface PastDependencies {
 /** Reads the history: entries from the store, values from git. */
 export interface Past {
   /**
-   * See `HistoryStore.entries`; what was applied before the call is indexed first. `isCurrent`: whether that is done for every act
-   * of the ledger.
+   * See `HistoryStore.entries`; what was applied before the call is indexed first, unless that has to wait for a page of the older
+   * history for more than 50 ms. `isCurrent`: whether every act of the ledger is indexed.
    */
   list(
     query: EntryQuery,
@@ -87,10 +90,20 @@ export interface Past {
 /** How many steps and files with their texts a reply has at most. */
 const MOST_SHOWN = 500;
 
+/** The most characters of files' texts that a reply has; further files are too large. */
+const MOST_TEXT = 2 ** 21;
+/** Requests for differences that wait while one is read. */
+const MAX_WAITING = 16;
+/** Milliseconds for which a list waits for a page of the older history. */
+const LONGEST_WAIT = 50;
+
 const NOTHING: Difference = { steps: [], stepsTotal: 0, files: [], filesTotal: 0 };
 
 export function createPast(dependencies: PastDependencies): Past {
   const { reader, store, indexer } = dependencies;
+  const limited: Limiter = createLimiter(1, MAX_WAITING, () => {
+    return new HoldfastError('unavailable', 'too many differences are being read; try again');
+  });
   const detail = async (entry: ListedEntry | null): Promise<Detail | null> => {
     if (entry === null) return null;
     const { revision, kind } = entry;
@@ -99,11 +112,13 @@ export function createPast(dependencies: PastDependencies): Past {
     const commit = await commitOf(revision, reader);
     if (commit === null) return { entry, message: null, isGone: true, ...NOTHING };
     const { message, files } = commit;
-    return { entry, message, isGone: false, ...(await differenceOf(files, dependencies)) };
+    return { entry, message, isGone: false, ...(await limited(() => differenceOf(files, dependencies))) };
   };
   return {
     list: async (query, before, limit) => {
-      await indexer.catchUp();
+      const indexed = indexer.catchUp();
+      await Promise.race([indexed, sleep(LONGEST_WAIT, undefined, { ref: false })]);
+      if (!indexer.isFilling()) await indexed;
       const page = await store.entries(query, before, limit);
       const state = await store.historyState();
       return { ...page, state, isCurrent: (await store.nextAct(state?.act ?? 0)) === null };
@@ -124,7 +139,7 @@ export function createPast(dependencies: PastDependencies): Past {
     },
     diff: async (from, to) => {
       const [before, after] = [await filesAt(from, reader), await filesAt(to, reader)];
-      return differenceOf(deltasBetween(before, after), dependencies);
+      return limited(() => differenceOf(deltasBetween(before, after), dependencies));
     },
     blame: (kind, name, revision) => blameOf(kind, name, revision, dependencies),
   };
@@ -152,8 +167,13 @@ async function differenceOf(
   const read = await changesOf(files, reader.blob, defaults);
   const steps = read.flatMap(({ step }) => (step === null ? [] : [step]));
   const shown: FileDiff[] = [];
-  for (const delta of files.slice(0, MOST_SHOWN))
-    shown.push(await readFileDiff(posix.join(folder, delta.path), delta, reader.blob));
+  let left = MOST_TEXT;
+  for (const delta of files.slice(0, MOST_SHOWN)) {
+    const path = posix.join(folder, delta.path);
+    const file = left > 0 ? await readFileDiff(path, delta, reader.blob) : notShown(path);
+    left -= (file.before?.length ?? 0) + (file.after?.length ?? 0);
+    shown.push(file);
+  }
   return {
     steps: steps.slice(0, MOST_SHOWN).map(stepRecord),
     stepsTotal: steps.length,

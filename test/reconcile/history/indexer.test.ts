@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { NO_FAULTS } from '../../../src/faults.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import { createIndexer, type Indexer } from '../../../src/reconcile/history/indexer.ts';
+import { createPast } from '../../../src/reconcile/history/past.ts';
 import type { Entry, ListedEntry } from '../../../src/store/entry.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { buildEngine, type Engine, type EngineOptions, testReconciler, wrap } from '../../support/engine.ts';
@@ -540,6 +541,45 @@ describe('an applied revision whose commit is gone', () => {
       '1 commit: the first fleet; create app/web=1',
     ]);
     expect((await lines(store))[0]).toBe('4 commit: three; update app/web(container_image)=3');
+  });
+});
+
+describe('a list of the history', () => {
+  it('does not wait for a page of the older history', async () => {
+    const engine = await oldRepository(3);
+    await engine.reconciler.reconcile();
+    const { reader } = engine.source;
+    const { log } = reader;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const begun = new Promise<void>((resolve) => {
+      reader.log = async (query) => {
+        if (query.limit > 1) {
+          resolve();
+          await released;
+        }
+        return log(query);
+      };
+    });
+    await engine.indexer.catchUp();
+    void engine.indexer.catchUp();
+    await begun;
+    const past = createPast({
+      reader,
+      origin: null,
+      store: engine.store,
+      indexer: engine.indexer,
+      defaults: DEFAULTS,
+      folder: 'desired-state',
+    });
+    const query = { keys: [], kinds: null, since: null, until: null, text: null };
+    const { entries } = await past.list(query, null, 10);
+    expect(entries).toHaveLength(1);
+    release();
+    await settled(engine.indexer, engine.store);
+    expect((await past.list(query, null, 10)).entries).toHaveLength(5);
   });
 });
 

@@ -41,6 +41,30 @@ describe('pull requests in the history of a clone', () => {
   });
 });
 
+describe('a commit of many large files', () => {
+  it('is shown with the texts of the first, 2 MiB in all, and the names of the others', async () => {
+    const repository = await testRepository();
+    const manager = await startManager({ repository, files: { 'apps/web.yaml': WEB } });
+    const before = await repository.git('rev-parse', 'main');
+    const comment = `# ${'x'.repeat(60_000)}\n`;
+    const names = Array.from({ length: 50 }, (_, index) => `apps/app-${index + 10}.yaml`);
+    await repository.commit(inDesiredState(Object.fromEntries(names.map((name) => [name, comment + WEB]))));
+    await manager.reconcile();
+    await complete(manager);
+    const [entry] = await list(manager);
+    const pages = [`/api/v2/history/${entry?.n}`, `/api/v2/diff?from=${before}&to=main`];
+    const replies = await Promise.all(pages.map((page) => manager.get(page)));
+    for (const { status, body } of replies) {
+      expect(status).toBe(200);
+      expect(body.files.map(({ path }: { path: string }) => path)).toEqual(
+        names.map((name) => `desired-state/${name}`),
+      );
+      const isLarge = body.files.map(({ too_large }: { too_large?: true }) => too_large === true);
+      expect(isLarge).toEqual(names.map((_, index) => index > 34));
+    }
+  });
+});
+
 describe('GET /api/v2/history', () => {
   const suite = suiteManager(
     { files: { 'apps/web.yaml': WEB, 'apps/db.yaml': WEB, 'device-groups/lab.yaml': 'apps: [web]\n' } },

@@ -9,6 +9,8 @@ import type { Format } from './report.ts';
 export interface CommandArguments<F extends string = Format> {
   /** What stands beside the options, such as a folder. */
   operand: string | undefined;
+  /** All of them, of a command that takes several. */
+  operands: readonly string[];
   format: F;
   /** The values of the command's own options. */
   options: Readonly<Record<string, string | boolean | undefined>>;
@@ -22,12 +24,12 @@ export function parseCommand<F extends string = Format>(
   const { values, positionals } = parse(command, args);
   const { format = 'text', ...options } = values;
   const noun = operandName(command).toLowerCase();
-  if (positionals.length > 1)
+  if (positionals.length > 1 && command.operand?.isRepeated !== true)
     throw new UsageError(`only one ${noun} can be given, not ${positionals.join(' and ')}`);
   const formats = command.options.find(({ name }) => name === 'format')?.choices ?? ['text'];
   if (!formats.includes(String(format)))
     throw new UsageError(`--format must be one of ${formats.join(', ')}`);
-  return { operand: positionals[0], format: format as F, options };
+  return { operand: positionals[0], operands: positionals, format: format as F, options };
 }
 
 /** The operand's placeholder without brackets: `FOLDER`. */

@@ -22,6 +22,8 @@ interface Operand {
   meaning: string;
   /** The values that it takes; without them, it is a folder. */
   choices?: readonly string[];
+  /** Whether it may be given several times. */
+  isRepeated?: boolean;
 }
 
 /** What the help, the parser and the completion of shells know of a command. */
@@ -180,9 +182,13 @@ export const COMMANDS = {
       name: '[OBJECT]',
       meaning: 'app/NAME or device_group/NAME; with --undo, all that the commit changed by default',
       choices: [],
+      isRepeated: true,
     },
     options: [
-      { name: 'to', value: 'REVISION', meaning: "restore the bytes of the object's file at this commit" },
+      { name: 'to', value: 'REVISION', meaning: "restore the bytes of the objects' files at this commit" },
+      { name: 'group', value: 'NAME', meaning: 'with --to: this device group' },
+      { name: 'with-apps', meaning: 'with --group: also the apps that it listed then' },
+      { name: 'all', meaning: 'with --to: the whole fleet' },
       {
         name: 'undo',
         value: 'REVISION',
@@ -202,6 +208,7 @@ export const COMMANDS = {
     ],
     examples: [
       ['holdfast rollback app/web --to v1.4 --commit --reason "500s since 1.5"', ''],
+      ['holdfast rollback --group edge --with-apps --to v1.4 --dry-run', 'a group and its apps'],
       ['holdfast rollback --undo 9c41e07 --dry-run', 'what taking back a whole commit would change'],
     ],
     problems: 'nothing was changed: a conflict, something that is needed, or a file that is not valid',

@@ -116,7 +116,7 @@ function zshOption({ name, value, meaning, choices }: CommandOption): string {
 function zshOperand({ operand }: Command): string[] {
   if (operand === undefined) return [];
   return [
-    `1:${operand.name.replace(/[[\]]/g, '')}:${operand.choices === undefined ? '_files -/' : `(${operand.choices.join(' ')})`}`,
+    `${operand.isRepeated ? '*' : '1'}:${operand.name.replace(/[[\]]/g, '')}:${operand.choices === undefined ? '_files -/' : `(${operand.choices.join(' ')})`}`,
   ];
 }
 

@@ -70,7 +70,7 @@ ${twoColumns(MORE, width)}
 
 function usageOf({ name, operand, options, settings }: Command, width: number): string {
   const parts = [
-    ...(operand === undefined ? [] : [operand.name]),
+    ...(operand === undefined ? [] : [operand.isRepeated ? operand.name.replace(']', '...]') : operand.name]),
     ...options.map((option) => `[${optionText(option)}]`),
     ...(settings === undefined ? [] : ['[--flag VALUE ...]']),
   ];

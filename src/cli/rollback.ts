@@ -13,6 +13,7 @@ import type { NewestChanges } from '../rollback/later-changes.ts';
 import { type RollbackAct, messageOf as rollbackMessage } from '../rollback/message.ts';
 import { restore } from '../rollback/restore.ts';
 import type { Blame, Rollback, RollbackEdit } from '../rollback/rollback.ts';
+import { type Selection, selectedObjects } from '../rollback/selection.ts';
 import { commitToUndo, undo } from '../rollback/undo.ts';
 import { openUserGit } from '../source/git/user-git.ts';
 import { printable } from '../text/printable.ts';
@@ -35,8 +36,9 @@ export async function rollback(args: readonly string[], io: CommandIo): Promise<
     throw new UsageError(
       `say which commit: --to REVISION, to go back to it, or --undo REVISION. To see them: ${['holdfast history', parsed.operand ?? ''].join(' ').trim()}`,
     );
-  if (options['to'] !== undefined && parsed.operand === undefined)
-    throw new UsageError('name the object that goes back: holdfast rollback app/web --to REVISION');
+  if (options['to'] !== undefined) selectionOf(parsed);
+  else if (options['group'] !== undefined || options['all'] !== undefined)
+    throw new UsageError('--group and --all go with --to; --undo takes back all that the commit changed');
   const folder = options['desired-state'] as string | undefined;
   return withPast(folder, io, (past) => runRollback(parsed, past, io));
 }
@@ -70,27 +72,50 @@ async function runRollback(
   return isBlocked ? EXIT.problems : EXIT.ok;
 }
 
+/** Returns what a restore is about. Throws a UsageError if that is not said, or twice. */
+function selectionOf({ operands, options }: CommandArguments<string>): Selection {
+  const group = options['group'] as string | undefined;
+  const ways = [operands.length > 0, group !== undefined, options['all'] === true].filter(Boolean).length;
+  if (ways === 0)
+    throw new UsageError(
+      'name what goes back: an object, as in holdfast rollback app/web --to REVISION, --group NAME or --all',
+    );
+  if (ways > 1) throw new UsageError('rollback takes objects, --group NAME or --all, one of the three');
+  const withApps = options['with-apps'] === true;
+  if (group !== undefined) return { group, withApps };
+  if (withApps) throw new UsageError('--with-apps goes with --group NAME');
+  return options['all'] === true ? { all: true } : { objects: operands.map(parseObject) };
+}
+
 async function workOut(
-  { operand, options }: CommandArguments<string>,
+  parsed: CommandArguments<string>,
   past: OpenPast,
 ): Promise<{ act: RollbackAct; way: Rollback }> {
   const { revisions } = past;
-  const objects = operand === undefined ? null : [parseObject(operand)];
+  const { operands, options } = parsed;
   const withDependencies = options['with-dependencies'] === true;
   const allowDelete = options['allow-delete'] === true;
   const given = options['to'] ?? options['undo'];
   const revision = await commitOf(String(given), options['to'] === undefined ? '--undo' : '--to', revisions);
   try {
     if (options['to'] !== undefined) {
-      const request = { to: revision, objects: objects ?? [], withDependencies, allowDelete };
+      const objects = await selectedObjects(selectionOf(parsed), revision, past, revisions);
+      const request = { to: revision, objects, withDependencies, allowDelete };
       return { act: { to: revision }, way: await restore(request, past, revisions) };
     }
+    const objects = operands.length === 0 ? null : operands.map(parseObject);
     const commit = await commitToUndo(revisions, revision);
     const way = await undo({ commit, objects, withDependencies }, past, revisions);
     return { act: { undo: revision, subject: commit.message }, way };
   } catch (error) {
-    throw withShallowHint(withMeant(error, operand, past), revisions);
+    throw withShallowHint(withMeant(error, onlyObject(parsed), past), revisions);
   }
+}
+
+/** Returns the object that an error of an absent object can only be about; undefined if there are several. */
+function onlyObject({ operands, options }: CommandArguments<string>): string | undefined {
+  if (options['group'] !== undefined) return `device_group/${options['group']}`;
+  return operands.length === 1 ? operands[0] : undefined;
 }
 
 /** Adds to the error of an object that is not there which one was probably meant, or how to find when it was. */

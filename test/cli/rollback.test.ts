@@ -165,7 +165,7 @@ describe('rollback --to', () => {
       /say which commit: --to REVISION, .* or --undo REVISION\. To see them: holdfast history app\/web\n/,
     ],
     ['both ways', ['app/web', '--to', 'HEAD', '--undo', 'HEAD'], /either --to REVISION or --undo REVISION/],
-    ['no object', ['--to', 'HEAD'], /name the object that goes back/],
+    ['no object', ['--to', 'HEAD'], /name what goes back/],
   ])('refuses %s', async (_, args, message) => {
     const { repository } = await fleet();
     const { code, err } = await run(repository, ...args);
@@ -186,6 +186,79 @@ describe('rollback --to', () => {
       expect((await run(clone, ...args)).err).toContain(
         'this clone is shallow: fetch the whole history first',
       );
+  });
+});
+
+describe('rollback --to of more than one object', () => {
+  const LATER = {
+    'apps/web.yaml': 'container_image: web:2\n',
+    'apps/cron.yaml': 'container_image: cron:2\n',
+    'apps/log.yaml': 'container_image: log:2\n',
+    'device-groups/edge.yaml': 'apps: [web]\n',
+  };
+  const EARLIER = {
+    ...FLEET,
+    'apps/log.yaml': 'container_image: log:1\n',
+  };
+
+  it.each<[string, string[], string[]]>([
+    ['two objects', ['app/web', 'app/cron'], ['apps/cron.yaml', 'apps/web.yaml']],
+    ['a device group', ['--group', 'edge'], ['device-groups/edge.yaml']],
+    [
+      'a device group with the apps that it listed then',
+      ['--group', 'edge', '--with-apps'],
+      ['apps/cron.yaml', 'apps/web.yaml', 'device-groups/edge.yaml'],
+    ],
+    ['the whole fleet', ['--all'], Object.keys(LATER)],
+  ])('brings back %s, in one commit', async (_name, args, paths) => {
+    const { repository } = await fleet(EARLIER, LATER);
+    const { code } = await run(repository, ...args, '--to', 'HEAD~1', '--commit');
+    const files = await Promise.all(
+      Object.keys(LATER).map(async (path) => [path, await read(repository, path)]),
+    );
+    const expected = Object.entries(LATER).map(([path, text]) => [
+      path,
+      paths.includes(path) ? EARLIER[path as keyof typeof EARLIER] : text,
+    ]);
+    expect([code, files]).toEqual([0, expected]);
+    expect([await status(repository), await repository.git('rev-list', '--count', 'HEAD')]).toEqual([
+      '',
+      '4',
+    ]);
+  });
+
+  it('deletes what is newer with --all only if --allow-delete is given', async () => {
+    const { repository } = await fleet(EARLIER);
+    const kept = await run(repository, '--all', '--to', 'HEAD~1');
+    expect([kept.code, await status(repository)]).toEqual([1, '']);
+    const gone = await run(repository, '--all', '--to', 'HEAD~1', '--allow-delete');
+    expect([gone.code, await repository.git('status', '--porcelain')]).toEqual([
+      0,
+      ' D desired-state/apps/log.yaml',
+    ]);
+  });
+
+  it('says which device group was probably meant', async () => {
+    const { repository } = await fleet(EARLIER);
+    const { code, err } = await run(repository, '--group', 'egde', '--to', 'HEAD~1');
+    expect([code, err]).toEqual([2, expect.stringContaining('did you mean device_group/edge?')]);
+  });
+
+  it.each<[string[], string]>([
+    [[], '--group NAME or --all'],
+    [['app/web', '--all'], 'one of the three'],
+    [['--all', '--with-apps'], '--with-apps goes with --group'],
+    [['--group', 'edge', '--all'], 'one of the three'],
+  ])('refuses %j', async (args, message) => {
+    const { repository } = await fleet();
+    const { code, err } = await run(repository, ...args, '--to', 'HEAD');
+    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  it('refuses --all with --undo', async () => {
+    const { repository } = await fleet(EARLIER);
+    const { code, err } = await run(repository, '--all', '--undo', 'HEAD');
+    expect([code, err]).toEqual([2, expect.stringContaining('go with --to')]);
   });
 });
 

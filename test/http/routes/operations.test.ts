@@ -41,10 +41,24 @@ describe('GET /api/v2/operations', () => {
     const prune = (await manager().get('/api/v2/device_groups/edge')).body.prune_id;
     expect(body).toEqual({
       operations: [
-        { ...common, action: 'restart', name: 'cron', request_id: 'four', ids: { cron } },
-        { ...common, action: 'prune-all', name: null, request_id: 'three', ids: { edge: prune } },
-        { ...common, action: 'prune', name: 'edge', request_id: 'two', ids: { edge: prune - 1 } },
-        { ...common, action: 'restart', name: 'web', request_id: 'one', ids: { web } },
+        { ...common, reason: null, action: 'restart', name: 'cron', request_id: 'four', ids: { cron } },
+        {
+          ...common,
+          reason: null,
+          action: 'prune-all',
+          name: null,
+          request_id: 'three',
+          ids: { edge: prune },
+        },
+        {
+          ...common,
+          reason: null,
+          action: 'prune',
+          name: 'edge',
+          request_id: 'two',
+          ids: { edge: prune - 1 },
+        },
+        { ...common, reason: null, action: 'restart', name: 'web', request_id: 'one', ids: { web } },
       ],
     });
   });

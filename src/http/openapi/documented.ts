@@ -27,8 +27,8 @@ export type Tag = keyof typeof TAGS;
 export function bodyDocs({ schema, ignored, required }: BodyRule, id: string): z.ZodType {
   const field = z.unknown().optional().describe('Ignored.');
   const extended = schema.extend(Object.fromEntries(ignored.map((name) => [name, field])));
-  const anyOf = Object.keys(schema.shape).map((name) => ({ required: [name] }));
-  return extended.meta({ id, ...(required === null && { anyOf }) });
+  // Generators of clients drop the types of a schema that has `anyOf`; they leave `not` to the server.
+  return extended.meta({ id, ...(required === null && { not: { propertyNames: { enum: ignored } } }) });
 }
 
 /** What the OpenAPI document states about a route. */

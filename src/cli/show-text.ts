@@ -73,7 +73,7 @@ function withMoves(files: readonly FileDiff[], changes: readonly ShownChange[]):
 }
 
 function fileLines({ path, hunks, too_large }: FileDiff, paint: Paint): string[] {
-  const left = too_large === true ? ['  not shown, since it is larger than 64 KiB'] : [];
+  const left = too_large === true ? ['  not shown, since this is too large'] : [];
   return [paint('bold', printable(path)), ...left, ...hunks.flatMap((hunk) => hunkLines(hunk, paint))];
 }
 

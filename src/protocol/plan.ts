@@ -38,7 +38,9 @@ export const FileDiff = z
     too_large: z
       .literal(true)
       .optional()
-      .describe('Texts and hunks are left out, since a side is larger than 64 KiB.'),
+      .describe(
+        'Texts and hunks are left out: a side is larger than 64 KiB, or the files before have 2 MiB of texts.',
+      ),
   })
   .meta({ id: 'FileDiff' });
 export type FileDiff = z.infer<typeof FileDiff>;

@@ -89,7 +89,6 @@ export interface Past {
 
 /** How many steps and files with their texts a reply has at most. */
 const MOST_SHOWN = 500;
-
 /** The most characters of files' texts that a reply has; further files are too large. */
 const MOST_TEXT = 2 ** 21;
 /** Requests for differences that wait while one is read. */

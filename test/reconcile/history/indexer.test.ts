@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { NO_FAULTS } from '../../../src/faults.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import { createIndexer, type Indexer } from '../../../src/reconcile/history/indexer.ts';
-import { createPast } from '../../../src/reconcile/history/past.ts';
+import { createPast, type Past } from '../../../src/reconcile/history/past.ts';
 import type { Entry, ListedEntry } from '../../../src/store/entry.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { buildEngine, type Engine, type EngineOptions, testReconciler, wrap } from '../../support/engine.ts';
@@ -90,6 +90,11 @@ async function lines(store: Store): Promise<string[]> {
     });
     return `${n} ${kind}${state === 'applied' ? '' : ` ${state}`}: ${subject}; ${parts.join(', ')}`.trim();
   });
+}
+
+function pastOf({ source, store, indexer }: Indexed): Past {
+  const { reader } = source;
+  return createPast({ reader, origin: null, store, indexer, defaults: DEFAULTS, folder: 'desired-state' });
 }
 
 async function oldRepository(count: number, options: EngineOptions = {}) {
@@ -566,20 +571,42 @@ describe('a list of the history', () => {
     await engine.indexer.catchUp();
     void engine.indexer.catchUp();
     await begun;
-    const past = createPast({
-      reader,
-      origin: null,
-      store: engine.store,
-      indexer: engine.indexer,
-      defaults: DEFAULTS,
-      folder: 'desired-state',
-    });
+    const past = pastOf(engine);
     const query = { keys: [], kinds: null, since: null, until: null, text: null };
     const { entries } = await past.list(query, null, 10);
     expect(entries).toHaveLength(1);
     release();
     await settled(engine.indexer, engine.store);
     expect((await past.list(query, null, 10)).entries).toHaveLength(5);
+  });
+});
+
+describe('a difference', () => {
+  it('is read after those that were asked for before it, and refused while 16 wait', async () => {
+    const engine = await indexed({ files: { 'apps/web.yaml': V1 } });
+    const to = await engine.commit({ 'apps/web.yaml': V2 });
+    const [from = ''] = (
+      await engine.source.reader.log({ from: to, until: null, limit: 2, skipsFirst: true })
+    ).commits.map(({ revision }) => revision);
+    const past = pastOf(engine);
+    const { reader } = engine.source;
+    const { blob } = reader;
+    let [reading, most] = [0, 0];
+    reader.blob = async (...args) => {
+      reading += 1;
+      most = Math.max(most, reading);
+      return blob(...args).finally(() => {
+        reading -= 1;
+      });
+    };
+    await past.diff(from, to);
+    const ofOne = most;
+    const asked = Array.from({ length: 20 }, () => past.diff(from, to));
+    const outcomes = await Promise.allSettled(asked);
+    expect(most).toBe(ofOne);
+    const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+    expect(refused).toHaveLength(3);
+    expect(refused[0]).toMatchObject({ kind: 'unavailable' });
   });
 });
 

@@ -35,7 +35,7 @@ function expectComments({ yaml, before, after }: Change, edited: string): void {
     const copies = edited.split(comment.text).length - 1;
     expect(copies).toBeLessThanOrEqual(1);
     if (!mustStay(comment, before, after)) continue;
-    expect(comment.place === 'beside' ? copies === 1 : lines.has(comment.text), comment.text).toBe(true);
+    expect(comment.place === 'block' ? lines.has(comment.text) : copies === 1, comment.text).toBe(true);
   }
 }
 

@@ -12,9 +12,9 @@ export interface RandomYaml {
 
 export interface RandomComment {
   text: string;
-  /** The path of the collection in which it has its own line, or of the value beside which it is. */
+  /** The path of the collection in which it is, or of the value beside which it is. */
   path: Path;
-  /** Whether it is beside a value, or on its own line in a block or flow collection. */
+  /** Whether it is beside a value, on its own line in a block, or anywhere in a flow collection. */
   place: 'beside' | 'block' | 'flow';
 }
 
@@ -111,9 +111,9 @@ function comment(writer: Writer, path: Path, place: RandomComment['place']): str
   return text;
 }
 
-function beside(writer: Writer, path: Path): string {
+function beside(writer: Writer, path: Path, place: 'beside' | 'flow' = 'beside'): string {
   if (!writer.roll.chance(writer.rate)) return '';
-  return `${writer.roll.chance(0.1) ? '\t' : ' '}${comment(writer, path, 'beside')}`;
+  return `${writer.roll.chance(0.1) ? '\t' : ' '}${comment(writer, path, place)}`;
 }
 
 function indent(lines: string[], columns: number): string[] {
@@ -234,10 +234,7 @@ function flowLines(writer: Writer, value: object, path: Path): string[] {
     return [isList ? `[${joined}]` : `{${joined}}`];
   }
   const paths = entries.map(([key], index) => [...path, isList ? index : key]);
-  const items = entries.map(([key, item], index) => ({
-    path: paths[index]!,
-    lines: spreadEntry(writer, key, item, paths[index]!),
-  }));
+  const items = entries.map(([key, item], index) => spreadEntry(writer, key, item, paths[index]!));
   return spreadFlow(writer, items, path, { open: isList ? '[' : '{', close: isList ? ']' : '}', trailing });
 }
 
@@ -272,24 +269,21 @@ interface FlowMarks {
 /** A flow collection over several lines, with one or more entries on each. */
 function spreadFlow(
   writer: Writer,
-  items: { path: Path; lines: string[] }[],
+  items: string[][],
   path: Path,
   { open, close, trailing }: FlowMarks,
 ): string[] {
   const { roll } = writer;
-  const lines = [open + (roll.chance(0.7) ? beside(writer, path) : '')];
+  const lines = [open + (roll.chance(0.7) ? beside(writer, path, 'flow') : '')];
   writer.afterBlock = false;
   const perLine = roll.pick([1, 1, 1, 2, 3]);
   let joinsNext = roll.chance(0.2) && lines[0] === open;
   for (const [index, item] of items.entries()) {
-    const entry = [
-      ...item.lines.slice(0, -1),
-      `${item.lines.at(-1)}${index === items.length - 1 ? trailing : ','}`,
-    ];
+    const entry = [...item.slice(0, -1), `${item.at(-1)}${index === items.length - 1 ? trailing : ','}`];
     if (joinsNext) lines.push(`${lines.pop()} ${entry[0]}`, ...indent(entry.slice(1), 2));
     else lines.push(...fillers(writer, path, 2, 'flow'), ...indent(entry, 2));
     joinsNext = (index + 1) % perLine !== 0;
-    if (!joinsNext) lines.push(lines.pop() + beside(writer, item.path));
+    if (!joinsNext) lines.push(lines.pop() + beside(writer, path, 'flow'));
   }
   lines.push(...fillers(writer, path, 2, 'flow'));
   const closes = roll.chance(0.3) && !lines.at(-1)?.includes('#');
@@ -300,11 +294,12 @@ function spreadFlow(
 
 /**
  * Whether an edit from `before` to `after` must keep a comment: if everything that contains it remains and is of the same
- * kind. A comment on its own line in a block collection stays even if that collection becomes something else. Not
- * defined for comments in a list that changes: returns false.
+ * kind. A comment on its own line in a block stays even if that becomes something else; one in a flow collection only if that
+ * has the same value. Not defined for comments in a list that changes: returns false.
  */
 export function mustStay({ path, place }: RandomComment, before: unknown, after: unknown): boolean {
   const [key, ...rest] = path;
+  if (key === undefined && place === 'flow') return isDeepStrictEqual(before, after);
   if (key === undefined) return place === 'block' || kindOf(before) === kindOf(after);
   if (kindOf(before) !== kindOf(after)) return false;
   if (Array.isArray(before)) return isDeepStrictEqual(before, after);

@@ -1,58 +1,61 @@
-import type { Slot } from './diff.ts';
-import { endWithComma, lastSlot, trailingComma } from './flow.ts';
-import { addToFlow } from './flow-add.ts';
-import { removeFromFlow } from './flow-remove.ts';
-import type { CollectionPart } from './layout.ts';
-import { columnOf, lineStart } from './lines.ts';
-import type { Patch } from './patch.ts';
-import { flowEntry, type NewEntry } from './render.ts';
-import { collectionStyle, type TextStyle } from './text-style.ts';
+import { type Fields, sameValue } from '../../../protocol/values.ts';
+import { listSlots, mapSlots, type Slot } from './diff.ts';
+import { type CollectionPart, isSameKind, type Part } from './layout.ts';
+import { columnOf, isFirstOnLine } from './lines.ts';
+import { flowEntry, flowText, type NewEntry } from './render.ts';
+import { inStyle } from './strings.ts';
+import { collectionStyle, padOf, type TextStyle } from './text-style.ts';
+
+/** A text that is edited, and the line break for new lines. */
+interface Source {
+  text: string;
+  eol: string;
+}
 
 /**
- * Adds and removes entries of a map or list in flow style. Each slot pairs an old entry with a new one. Keeps the line breaks
- * between entries.
+ * Returns the text for the new value of a map or list in flow style: entries whose value stays keep their text, and each is
+ * on a line of its own if one of the old entries began a line. The comments between entries are left out.
  */
-export function editFlow(patch: Patch, part: CollectionPart, slots: Slot[], style: TextStyle): void {
-  const own = collectionStyle(patch.text, part, style);
-  const becomesEmpty = slots.every(({ next }) => next === undefined);
-  if (part.entries.length === 0) fill(patch, part, slots, own);
-  else if (becomesEmpty && !hasOwnComments(patch.text, part)) patch.remove(part.start + 1, part.end - 1);
-  else {
-    setCommas(patch, part, slots);
-    const comments = removeFromFlow(patch, part, slots);
-    addToFlow(patch, part, slots, comments, own);
-  }
-}
-
-/** Writes the first entries into an empty collection, below the comments in it. */
-function fill(patch: Patch, { start, end }: CollectionPart, slots: Slot[], style: TextStyle): void {
-  const { text, eol } = patch;
-  const entries = slots.map(({ next }) => flowEntry(next as NewEntry, style));
-  const close = end - 1;
-  if (text.slice(start, close).includes('#')) {
-    const pad = ' '.repeat(columnOf(text, close) + style.mapStep);
-    patch.insert(lineStart(text, close), `${entries.map((entry) => pad + entry).join(`,${eol}`)}${eol}`);
-  } else patch.replace(start + 1, close, entries.join(', '));
-}
-
-/** Whether a comment stands on a line of its own or behind the opening bracket, and so belongs to no single entry. */
-function hasOwnComments(text: string, { start, entries, end }: CollectionPart): boolean {
-  const opening = text.slice(start + 1, entries[0]?.start);
-  const gaps = entries.map((entry, index) =>
-    text.slice(endWithComma(entry), entries[index + 1]?.start ?? end),
+export function flowAnew(source: Source, part: CollectionPart, value: object, style: TextStyle): string {
+  const own = collectionStyle(source.text, part, style);
+  const slots = Array.isArray(value) ? listSlots(part, value) : mapSlots(part, value as Fields);
+  const entries = slots.flatMap((slot) =>
+    slot.next === undefined ? [] : [entryText(source, slot, slot.next, own)],
   );
-  return opening.includes('#') || gaps.some((gap) => /\n[ \t]*#/.test(gap));
+  if (part.form === 'bare' && entries.length === 1) return entries.join('');
+  const [open = '', close = ''] = part.kind === 'map' ? '{}' : '[]';
+  return open + (entries.length === 0 ? '' : joined(source, part, entries, own)) + close;
 }
 
-/** Ensures a comma behind each entry that stays; behind the last entry only if the collection has a trailing comma. */
-function setCommas(patch: Patch, part: CollectionPart, slots: Slot[]): void {
-  const hasTrailing = trailingComma(patch.text, part) === ',';
-  const last = lastSlot(slots);
-  for (const slot of slots) {
-    const { old, next } = slot;
-    if (old === undefined || next === undefined) continue;
-    const needsComma = hasTrailing || slot !== last;
-    if (needsComma && old.comma === undefined) patch.insert(old.end, ',');
-    if (!needsComma && old.comma !== undefined) patch.remove(old.comma, old.comma + 1);
-  }
+function entryText(source: Source, { old, movedFrom }: Slot, next: NewEntry, style: TextStyle): string {
+  const entry = old ?? movedFrom;
+  if (entry === undefined) return flowEntry(next, style);
+  if (sameValue(entry.value.value, next.value)) return source.text.slice(entry.start, entry.end);
+  const text = changedText(source, entry.value, next.value, style);
+  const { key } = entry;
+  return key === undefined ? text : `${source.text.slice(key.start, key.end)}: ${text}`;
+}
+
+function changedText(source: Source, part: Part, value: unknown, style: TextStyle): string {
+  if (isSameKind(part, value)) return flowAnew(source, part, value as object, style);
+  const areStrings = typeof value === 'string' && part.kind === 'scalar' && typeof part.value === 'string';
+  return areStrings ? inStyle(value, part.style, style.quote, true) : flowText(value, style);
+}
+
+/** The entries with what is between them and the brackets. */
+function joined(
+  { text, eol }: Source,
+  part: CollectionPart,
+  entries: readonly string[],
+  style: TextStyle,
+): string {
+  const [first] = part.entries;
+  const comma = part.entries.at(-1)?.comma === undefined ? '' : ',';
+  const leader = part.entries.find(({ start }) => isFirstOnLine(text, start));
+  const pad = padOf(text, part) ?? (part.kind === 'map' ? style.bracePad : style.bracketPad);
+  if (leader === undefined || part.form === 'bare') return pad + entries.join(', ') + comma + pad;
+  const newLine = eol + ' '.repeat(columnOf(text, leader.start));
+  const close = part.end - 1;
+  const end = isFirstOnLine(text, close) ? eol + ' '.repeat(columnOf(text, close)) : '';
+  return (leader === first ? newLine : pad) + entries.join(`,${newLine}`) + comma + end;
 }

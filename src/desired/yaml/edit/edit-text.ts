@@ -15,8 +15,7 @@ import { fileStyle } from './text-style.ts';
  * - `nothing`: the text already holds the target;
  * - `places`: the values that differ;
  * - `quoted-places`: the values that differ, with strings of several lines in quotes, because one of them as a block scalar
- *   would take in a comment below it; if that is not enough, also without the tabs in blank lines, since the parser can
- *   refuse a key below them;
+ *   would take in a comment below it;
  * - `fields`: the top-level fields that differ;
  * - `file`: everything.
  */
@@ -40,7 +39,6 @@ export function editText(text: string, target: Fields, read: ReadYaml = readYaml
   const attempts: [Grain, () => string | undefined][] = [
     ['places', () => (top === null ? fillBlank(body, tree, target) : editMap(body, tree, target, {}))],
     ['quoted-places', () => editMap(body, tree, target, { blocks: false })],
-    ['quoted-places', () => editWithoutTabs(body, target)],
     ['fields', () => editMap(body, tree, target, { coarse: true })],
     ['file', () => newLines(target, body.eol)],
   ];
@@ -121,12 +119,6 @@ function editMap(
   const patch = new Patch(body.text, body.eol);
   editTop(patch, top, target, { ...fileStyle(body.text, top), blocks }, coarse);
   return patch.apply();
-}
-
-/** Edits the map after removing the tabs from all blank lines. */
-function editWithoutTabs(body: Body, target: Fields): string | undefined {
-  const text = body.text.replace(/(?<![^\n]) *\t[ \t]*(?=\r?\n)/g, '');
-  return editMap({ ...body, text }, parseYaml(text), target, { blocks: false });
 }
 
 /** Adds the fields to a file without any: below its comments, and above the end marker `...` if there is one. */

@@ -7,7 +7,7 @@ import { blockLines, flowText, hasEntries } from './render.ts';
 import { inStyle, type Literal, literal } from './strings.ts';
 import type { TextStyle } from './text-style.ts';
 
-/** Where a value is: in the pair or item `holder` of the collection `parent`. */
+/** Where a value is: in the pair or item `holder` of the block `parent`. */
 export interface Place {
   parent: CollectionPart;
   holder: Entry;
@@ -34,27 +34,26 @@ export function replaceValue(
   style: TextStyle,
 ): void {
   const old = holder.value;
-  const inFlow = parent.form !== 'block';
   if (holder.indicatorEnd === undefined) {
-    // A key without `:`. In a block, only `? key` can be one, and its `:` begins a line.
-    const before = inFlow ? '' : patch.eol + ' '.repeat(parent.column);
-    patch.insert(holder.end, `${before}: ${flowText(value, style, inFlow)}`);
+    // A key without `:`: only `? key` can be one, and its `:` begins a line.
+    const colon = `${patch.eol}${' '.repeat(parent.column)}: `;
+    patch.insert(holder.end, colon + flowText(value, style, false));
     return;
   }
-  const isBlock = !inFlow && hasEntries(value) && (old.kind === 'scalar' || old.form === 'block');
-  const block = inFlow || !style.blocks ? undefined : literalFor(patch.text, { parent, holder }, value);
+  const isBlock = hasEntries(value) && (old.kind === 'scalar' || old.form === 'block');
+  const block = !style.blocks ? undefined : literalFor(patch.text, { parent, holder }, value);
   const opening = removeOldValue(patch, holder);
   if (isBlock) writeBlock(patch, { parent, holder }, opening, value, style);
   else if (block !== undefined) {
     patch.replace(opening.start, opening.end, opening.separator + block.header);
     patch.insert(opening.nextLine, joinLines(block.lines, block.column, patch.eol));
-  } else patch.replace(opening.start, opening.end, opening.separator + inlineText(old, value, style, inFlow));
+  } else patch.replace(opening.start, opening.end, opening.separator + inlineText(old, value, style));
 }
 
 /** The new value on one line; a string keeps the quotes of the string that it replaces. */
-function inlineText(old: Part, value: unknown, style: TextStyle, inFlow: boolean): string {
+function inlineText(old: Part, value: unknown, style: TextStyle): string {
   const isString = typeof value === 'string' && old.kind === 'scalar' && typeof old.value === 'string';
-  return isString ? inStyle(value, old.style, style.quote, inFlow) : flowText(value, style, inFlow);
+  return isString ? inStyle(value, old.style, style.quote, false) : flowText(value, style, false);
 }
 
 /** Removes the old value of an entry, except for the range in the opening that is returned. */

@@ -9,6 +9,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
+import { isMapValue } from '../../../protocol/values.ts';
 import { columnOf } from './lines.ts';
 import type { ScalarStyle } from './strings.ts';
 
@@ -41,6 +42,11 @@ export interface CollectionPart extends Span {
 }
 
 export type Part = ScalarPart | CollectionPart;
+
+/** Whether a part is a map and the value is one, or both are lists. */
+export function isSameKind(part: Part, value: unknown): part is CollectionPart {
+  return part.kind === 'map' ? isMapValue(value) : part.kind === 'list' && Array.isArray(value);
+}
 
 /** A pair of a map or an item of a list: from `start` up to, but not including, `end`, without its comma and comments. */
 export interface Entry {

@@ -27,13 +27,6 @@ export function isFirstOnLine(text: string, offset: number): boolean {
   return at === 0 || text[at - 1] === '\n';
 }
 
-/** Whether only blanks and perhaps a comment follow `offset` on its line. */
-export function isLastOnLine(text: string, offset: number): boolean {
-  const rest = /[ \t]*(?:#|\r?\n|$)/y;
-  rest.lastIndex = offset;
-  return rest.test(text);
-}
-
 /** A line without content: a blank line, or a comment on a line of its own. */
 export interface TriviaLine {
   start: number;

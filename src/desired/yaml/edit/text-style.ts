@@ -82,8 +82,8 @@ function setFirst<K extends keyof TextStyle>(seen: Survey, field: K, value: Text
   seen.style[field] = value;
 }
 
-/** The blanks behind the opening bracket of a flow collection. */
-function padOf(text: string, { form, start, entries }: CollectionPart): string | undefined {
+/** The blanks behind the opening bracket of a flow collection; undefined if it is empty, or anything else is there. */
+export function padOf(text: string, { form, start, entries }: CollectionPart): string | undefined {
   const first = entries[0];
   if (form !== 'flow' || first === undefined) return undefined;
   const pad = text.slice(start + 1, first.start);

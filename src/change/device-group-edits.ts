@@ -1,18 +1,18 @@
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import { sameValue } from '../protocol/values.ts';
 import type { FileEdit } from '../source/source.ts';
-import { type Editing, editFile, newFile, removeFiles } from './file-edits.ts';
+import { editFile, newFile, removeFiles } from './file-edits.ts';
 import { absentError, blockedError, presentError, unknownApps } from './refusals.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
 import type { DeviceGroupWrite } from './write.ts';
 
 /** Returns the file edits that carry out a write to a device group; none if the file already has its content. */
-export function* deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): Editing {
+export function deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): FileEdit[] {
   const { name } = write;
   if (write.op === 'create') return createGroup(name, write.fields, view);
   if (!exists('device_group', name, view)) throw absentError('device_group', name);
   if (write.op === 'delete') return removeFiles(view.desired.pathsOf('device_group', name));
-  return yield* replaceGroup(name, write.fields, view);
+  return replaceGroup(name, write.fields, view);
 }
 
 function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {
@@ -22,11 +22,11 @@ function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEd
   return [newFile('device_group', name, fields)];
 }
 
-function* replaceGroup(name: string, fields: DeviceGroup, view: WriteView): Editing {
+function replaceGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {
   refuseUnknownApps(fields, view);
   const [path, ...duplicates] = view.desired.pathsOf('device_group', name);
   if (path === undefined) return [newFile('device_group', name, fields)];
-  const edits = [...(yield* editFile(path, view, () => fields)), ...removeFiles(duplicates)];
+  const edits = [...editFile(path, view, () => fields), ...removeFiles(duplicates)];
   if (edits.length === 0) refuseUnapplied(name, fields, view);
   return edits;
 }

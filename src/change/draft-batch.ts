@@ -6,7 +6,7 @@ import { HoldfastError, kindOf } from '../errors.ts';
 import type { PassRunner } from '../reconcile/pass/pass.ts';
 import type { Head } from '../source/source.ts';
 import { type BoundBase, baseError, boundBase } from './base.ts';
-import { type Draft, drafting } from './draft.ts';
+import { type Draft, draftSet } from './draft.ts';
 import { editableText } from './object-file.ts';
 import { ifMatchError } from './preconditions.ts';
 import { filesOf, type WriteView } from './view.ts';
@@ -97,7 +97,7 @@ async function draftOne(
   let { refusal } = gathered;
   try {
     const view = { desired, ...appliedSide(reconciler.passes), defaults, texts };
-    const draft = await pace.pieces(drafting(set, context, view, { strict, at: now(), warns }));
+    const draft = await draftSet(set, context, view, { strict, at: now(), warns }, pace);
     refusal ??= baseError(base, draft?.touched ?? []);
     return refusal === null ? { draft } : { error: refusal };
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { Pace } from '../async/pace.ts';
 import { compareProblems, type Problem } from '../desired/problem.ts';
 import type { FileChange } from '../desired/state.ts';
 import { type Plan, planning } from '../plan/plan.ts';
@@ -40,44 +41,45 @@ export interface DraftRules {
 
 /**
  * Drafts the commit for a set of changes: edits the texts of their files, parses the result, and plans what would change.
- * Returns null if the files already have the content. Throws a HoldfastError (as `Writer.commit` rejects) if the set
- * cannot be carried out.
+ * Resolves to null if the files already have the content. Rejects with a HoldfastError (as `Writer.commit` does) if the
+ * set cannot be carried out.
  *
- * Works in pieces, for callers that let other work run in between: thousands of groups can list an app. The view must be
- * the caller's own: it has the edits while the result is planned, and is unchanged in the end.
+ * Lets other work run between objects, as `pace` says: thousands of groups can list an app. The view must be the
+ * caller's own: it has the edits while the result is planned, and is unchanged in the end.
  */
-export function* drafting(
+export async function draftSet(
   set: ChangeSet,
   context: WriteContext,
   view: WriteView,
   rules: DraftRules,
-): Generator<undefined, Draft | null, undefined> {
-  const problemsBefore = rules.strict ? yield* fleetErrors(view, []) : [];
+  pace: Pace,
+): Promise<Draft | null> {
+  const problemsBefore = rules.strict ? await fleetErrors(view, [], pace) : [];
   const edited = new EditedFiles(view);
   try {
-    const touched = yield* editObjects(set, edited, view, problemsBefore);
+    const touched = await editObjects(set, edited, view, problemsBefore, pace);
     const files = edited.files();
     if (files.length === 0) {
       // The files have the content, but it is not applied, because the head is refused.
       if (problemsBefore.length > 0) throw blockedError(problemsBefore);
       return null;
     }
-    const plan = yield* planning(touched, view.desired, view.applied);
+    const plan = await pace.pieces(planning(touched, view.desired, view.applied));
     refuseProblems(plan, touched, view);
     const problems = rules.strict
-      ? yield* fleetErrors(view, touched)
+      ? await fleetErrors(view, touched, pace)
       : [...plan.problems.values()].flat().sort(compareProblems);
     if (rules.strict) refuseRemaining(set, problemsBefore, problems);
-    if (rules.warns) problems.push(...(yield* portWarnings(plan, view)));
+    if (rules.warns) problems.push(...(await portWarnings(plan, view, pace)));
     const trailers = view.desired.isEmpty ? [ALLOW_EMPTY] : [];
     const { steps } = plan;
-    const { subject, text: message } = yield* commitMessage(set, context, steps, trailers);
+    const { subject, text: message } = await commitMessage(set, context, steps, trailers, pace);
     const author = { name: context.user, email: context.email };
     const edits = files.map(({ path, after }) => ({ path, text: after }));
     const commit = { edits, message, author, at: rules.at };
     return { commit, subject, files, changes: edited.changes(), steps, touched, problems };
   } finally {
-    yield* edited.restoring();
+    await edited.restore(pace);
   }
 }
 
@@ -112,24 +114,23 @@ function refuseRemaining(
 }
 
 /** Returns the ports that apps of one group take twice, in the groups that were planned. */
-function* portWarnings(
-  { problems }: Plan,
-  { desired }: WriteView,
-): Generator<undefined, Problem[], undefined> {
+async function portWarnings({ problems }: Plan, { desired }: WriteView, pace: Pace): Promise<Problem[]> {
   const warnings: Problem[] = [];
   for (const key of problems.keys()) {
     warnings.push(...portConflictsAt(key, desired));
-    yield;
+    await pace.step();
   }
   return warnings;
 }
 
 /** Returns every problem for which STRICT refuses this state. `touched` has the keys of the edited objects. */
-function* fleetErrors(
+async function fleetErrors(
   { desired, applied, faulty }: WriteView,
   touched: Iterable<string>,
-): Generator<undefined, Problem[], undefined> {
-  const inFiles = (yield* desired.listingProblems()).filter(({ severity }) => severity === 'error');
-  const between = (yield* planning([...faulty, ...touched], desired, applied)).problems;
+  pace: Pace,
+): Promise<Problem[]> {
+  const listed = await pace.pieces(desired.listingProblems());
+  const inFiles = listed.filter(({ severity }) => severity === 'error');
+  const between = (await pace.pieces(planning([...faulty, ...touched], desired, applied))).problems;
   return [...inFiles, ...[...between.values()].flat()].sort(compareProblems);
 }

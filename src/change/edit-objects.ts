@@ -1,35 +1,38 @@
+import type { Pace } from '../async/pace.ts';
 import type { Problem } from '../desired/problem.ts';
 import { HoldfastError } from '../errors.ts';
 import { rankOf } from '../plan/step.ts';
 import { keyOf } from '../protocol/name.ts';
+import type { FileEdit } from '../source/source.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
 import type { EditedFiles } from './edited-files.ts';
-import { type Editing, putFile } from './file-edits.ts';
+import { putFile } from './file-edits.ts';
 import { blockedError, ChangesRefused, FileTooLarge } from './refusals.ts';
 import { exists, isAppDelete, problemsAt, type WriteView } from './view.ts';
 import { type ChangeSet, keysOf, type Write } from './write.ts';
 
 /**
- * Edits the files of a set, each change on the result of those before it. Returns the keys of its objects and of all that
- * may differ. `problemsBefore` are those for which STRICT refuses the head. Throws ChangesRefused with the error of every
+ * Edits the files of a set, each change on the result of those before it. Resolves to the keys of its objects and of all that
+ * may differ. `problemsBefore` are those for which STRICT refuses the head. Rejects with ChangesRefused, with the error of every
  * change that cannot be carried out.
  */
-export function* editObjects(
+export async function editObjects(
   set: ChangeSet,
   files: EditedFiles,
   view: WriteView,
   problemsBefore: readonly Problem[],
-): Generator<undefined, Set<string>, undefined> {
+  pace: Pace,
+): Promise<Set<string>> {
   const own = new Set(keysOf(set));
   const touched = new Set(own);
   const errors = new Map<number, HoldfastError>();
   for (const [index, write] of inOrder(set.changes)) {
     try {
       refuseStillListed(write, own, view);
-      for (const edit of yield* editsOf(write, view, problemsBefore)) {
+      for (const edit of await editsOf(write, view, problemsBefore, pace)) {
         for (const key of files.apply(edit)) touched.add(key);
-        yield;
+        await pace.step();
       }
     } catch (error) {
       noteError(error, index, errors, set);
@@ -71,10 +74,15 @@ function inOrder(changes: readonly Write[]): [index: number, write: Write][] {
   return [...changes.entries()].sort(([, a], [, b]) => rank(a) - rank(b));
 }
 
-function* editsOf(write: Write, view: WriteView, problemsBefore: readonly Problem[]): Editing {
+async function editsOf(
+  write: Write,
+  view: WriteView,
+  problemsBefore: readonly Problem[],
+  pace: Pace,
+): Promise<FileEdit[]> {
   if (write.op === 'put') return putFile(write, view);
   refuseUnappliedFile(write, problemsBefore, view);
-  const edits = yield* write.kind === 'app' ? appEdits(write, view) : deviceGroupEdits(write, view);
+  const edits = write.kind === 'app' ? await appEdits(write, view, pace) : deviceGroupEdits(write, view);
   if (edits.length === 0 && problemsBefore.length === 0) refuseRetained(write, view);
   return edits;
 }

@@ -1,3 +1,4 @@
+import type { Pace } from '../async/pace.ts';
 import { classifyPath } from '../desired/file.ts';
 import { parseObjectText } from '../desired/parse.ts';
 import type { FileChange, StateFile } from '../desired/state.ts';
@@ -56,12 +57,12 @@ export class EditedFiles {
     return this.#changed().map(({ change }) => change);
   }
 
-  /** Takes all edits back from the view, one in each piece. */
-  *restoring(): Generator<undefined, void, undefined> {
+  /** Takes all edits back from the view. */
+  async restore(pace: Pace): Promise<void> {
     for (const [path, { original, before }] of this.#files) {
       this.#view.desired.apply([{ path, file: original }]);
       if (before !== null) this.#view.texts.set(path, before);
-      yield;
+      await pace.step();
     }
   }
 

@@ -1,5 +1,5 @@
 import { newFilePath } from '../desired/file.ts';
-import { cachedReadYaml, isTooLarge, type ReadYaml, readingYaml } from '../desired/yaml/document.ts';
+import { cachedReadYaml, isTooLarge, type ReadYaml } from '../desired/yaml/document.ts';
 import { editYaml, renderYaml, salvageYaml } from '../desired/yaml/edit.ts';
 import type { Kind } from '../protocol/name.ts';
 import { type Fields, isMapValue } from '../protocol/values.ts';
@@ -7,9 +7,6 @@ import type { FileEdit } from '../source/source.ts';
 import { FileTooLarge, fileMoved } from './refusals.ts';
 import type { WriteView } from './view.ts';
 import type { FileWrite } from './write.ts';
-
-/** Makes edits in pieces, so that the caller can let other work run in between. */
-export type Editing = Generator<undefined, FileEdit[], undefined>;
 
 /** Returns the edit that adds the file of a new object. */
 export function newFile(kind: Kind, name: string, fields: Fields): FileEdit {
@@ -41,15 +38,14 @@ export function putFile(write: FileWrite, { desired, texts }: WriteView): FileEd
  * those are valid or not; no edit if the file has them already, as UTF-8. If the file cannot be parsed, the fields that can be
  * read are kept; if there are none, everything below the comments at its top is replaced. Throws FileTooLarge.
  */
-export function* editFile(
+export function editFile(
   path: string,
   { texts, desired }: Pick<WriteView, 'texts' | 'desired'>,
   targetOf: (fields: Fields) => Fields,
-): Editing {
+): FileEdit[] {
   const text = texts.get(path) ?? '';
   // Kept for this edit only: a parsed tree takes a hundred times the memory of its text.
-  const read = cachedReadYaml(new Map([[text, yield* readingYaml(text)]]));
-  yield;
+  const read = cachedReadYaml();
   const readable = read(text).ok ? text : (salvageYaml(text, read) ?? text);
   const fields = fieldsOf(readable, read);
   const target = targetOf(fields ?? {});
@@ -57,7 +53,6 @@ export function* editFile(
   // No edit can hold these values, and each attempt would take long.
   if (isTooLarge(rendered)) throw new FileTooLarge();
   const edited = fields === null ? withHeader(text, rendered) : editYaml(readable, target, read);
-  yield;
   return edited === text && isValid(desired, path) ? [] : [{ path, text: edited }];
 }
 

@@ -1,3 +1,4 @@
+import type { Pace } from '../async/pace.ts';
 import { subjectLine, summarizeStep, summarizeTogether } from '../plan/describe.ts';
 import type { Step } from '../plan/step.ts';
 import { keyOf } from '../protocol/name.ts';
@@ -10,13 +11,14 @@ export interface Message {
   text: string;
 }
 
-/** Returns the message of the commit of a set. In pieces: thousands of groups can lose a deleted app. */
-export function* commitMessage(
+/** Resolves to the message of the commit of a set; thousands of groups can lose a deleted app. */
+export async function commitMessage(
   set: ChangeSet,
   context: WriteContext,
   steps: readonly Step[],
   moreTrailers: readonly string[],
-): Generator<undefined, Message, undefined> {
+  pace: Pace,
+): Promise<Message> {
   const own = new Map<string, string>();
   const others: string[] = [];
   const wanted = new Set(keysOf(set));
@@ -24,7 +26,7 @@ export function* commitMessage(
     const key = keyOf(step.kind, step.name);
     if (wanted.has(key)) own.set(key, summarizeStep(step));
     else others.push(summarizeStep(step));
-    yield;
+    await pace.step();
   }
   const subject = messageLine(set.subject ?? subjectOf(set.changes, own));
   const sentences = [...own.values(), ...others].filter((sentence) => sentence !== subject);

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Draft, drafting } from '../../src/change/draft.ts';
+import { Pace } from '../../src/async/pace.ts';
+import { type Draft, draftSet } from '../../src/change/draft.ts';
 import { ChangesRefused } from '../../src/change/refusals.ts';
 import { filesOf } from '../../src/change/view.ts';
 import { type ChangeSet, setOf, type Write } from '../../src/change/write.ts';
 import { completeApp } from '../../src/desired/app.ts';
 import type { Content } from '../../src/desired/content.ts';
 import { parseObjectText } from '../../src/desired/parse.ts';
-import { runToEnd } from '../../src/desired/run-to-end.ts';
 import { DesiredState } from '../../src/desired/state.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
@@ -74,13 +74,13 @@ class Fleet {
   }
 
   /** The draft; null if nothing has to change, or the reason for the refusal. */
-  draft(set: ChangeSet): Draft | HoldfastError | null {
+  async draft(set: ChangeSet): Promise<Draft | HoldfastError | null> {
     const { desired, applied, faulty } = this;
     const texts = new Map(filesOf(set, desired).map((path) => [path, this.files.get(path) ?? '']));
     const view = { desired, applied, faulty: [...faulty], defaults: DEFAULTS, texts };
     try {
       const rules = { strict: this.strict, at: 0 };
-      return runToEnd(drafting(set, CONTEXT, view, rules));
+      return await draftSet(set, CONTEXT, view, rules, new Pace());
     } catch (error) {
       if (error instanceof HoldfastError) return error;
       throw error;
@@ -126,11 +126,11 @@ function expectReasons(refusal: HoldfastError, fleet: Fleet, { changes }: Change
   for (const { kind } of reasonsOf(refusal)) expect(kinds).toContain(kind);
 }
 
-function expectPromiseKept(fleet: Fleet, set: ChangeSet): void {
+async function expectPromiseKept(fleet: Fleet, set: ChangeSet): Promise<void> {
   const { changes } = set;
   // A file that STRICT does not apply can become so with the set.
   const before = changes.map(({ kind, name }) => fleet.desired.object(kind, name)?.content);
-  const draft = fleet.draft(set);
+  const draft = await fleet.draft(set);
   if (draft instanceof HoldfastError) {
     expectReasons(draft, fleet, set);
     return;
@@ -144,17 +144,16 @@ function expectPromiseKept(fleet: Fleet, set: ChangeSet): void {
 }
 
 describe.each([false, true])('random writes between random commits, with STRICT=%s', (strict) => {
-  it('do what their replies promise, without idle edits, and are refused only for problems or names', () => {
+  it('do what their replies promise, without idle edits, and are refused only for problems or names', () =>
     fc.assert(
-      fc.property(histories, (events) => {
+      fc.asyncProperty(histories, async (events) => {
         const fleet = new Fleet(strict);
         for (const event of events) {
-          if (isSet(event)) expectPromiseKept(fleet, event);
+          if (isSet(event)) await expectPromiseKept(fleet, event);
           // The writer drafts nothing on a head that is refused because its folder is empty.
           else if (!fleet.take(event) && fleet.isEmptied) return;
         }
       }),
       { numRuns: 700 },
-    );
-  });
+    ));
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { drafting } from '../../src/change/draft.ts';
+import { Pace } from '../../src/async/pace.ts';
+import { draftSet as draftOf } from '../../src/change/draft.ts';
 import { ChangesRefused } from '../../src/change/refusals.ts';
 import { filesOf, type WriteView } from '../../src/change/view.ts';
 import { type ChangeSet, setOf, type Write, type WriteContext } from '../../src/change/write.ts';
-import { runToEnd } from '../../src/desired/run-to-end.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import type { FileEdit } from '../../src/source/source.ts';
 import { appliedOf, DEFAULTS, type Files, stateOf, withoutMessage } from '../support/fleet.ts';
@@ -26,7 +26,7 @@ function viewOf(files: Files, applied: Files = files): WriteView {
 }
 
 function draftSet(set: ChangeSet, view: WriteView, rules = RULES, context: WriteContext = CONTEXT) {
-  return runToEnd(drafting(set, context, view, rules));
+  return draftOf(set, context, view, rules, new Pace());
 }
 
 function draft(write: Write, view: WriteView, rules = RULES, context: WriteContext = CONTEXT) {
@@ -34,9 +34,13 @@ function draft(write: Write, view: WriteView, rules = RULES, context: WriteConte
 }
 
 /** The error of a draft; if only one change is refused, that of the change. */
-function refusal(change: Write | ChangeSet, view: WriteView, rules = RULES): HoldfastError<'conflict'> {
+async function refusal(
+  change: Write | ChangeSet,
+  view: WriteView,
+  rules = RULES,
+): Promise<HoldfastError<'conflict'>> {
   try {
-    draftSet('changes' in change ? change : setOf(change), view, rules);
+    await draftSet('changes' in change ? change : setOf(change), view, rules);
   } catch (error) {
     if (error instanceof ChangesRefused && error.errors.size === 1)
       return [...error.errors.values()][0] as HoldfastError<'conflict'>;
@@ -65,22 +69,22 @@ describe('a change of an app while a group has problems', () => {
   it.each([
     ['lists a missing app', DANGLING],
     ['is defined by two files', DUPLICATE],
-  ])('is drafted although a group that lists the app %s', (_, files) => {
-    const drafted = draft(setImage, viewOf(files, VALID));
+  ])('is drafted although a group that lists the app %s', async (_, files) => {
+    const drafted = await draft(setImage, viewOf(files, VALID));
     expect(drafted?.commit.edits).toEqual([{ path: 'apps/web.yaml', text: 'container_image: nginx:2\n' }]);
   });
 
   it.each([
     ['lists a missing app', DANGLING],
     ['is defined by two files', DUPLICATE],
-  ])('is a conflict with STRICT, because a group %s', (_, files) => {
-    const error = refusal(setImage, viewOf(files, VALID), { ...RULES, strict: true });
+  ])('is a conflict with STRICT, because a group %s', async (_, files) => {
+    const error = await refusal(setImage, viewOf(files, VALID), { ...RULES, strict: true });
     expect(error.kind).toBe('conflict');
   });
 
-  it('is drafted with STRICT if there are only warnings', () => {
+  it('is drafted with STRICT if there are only warnings', async () => {
     const files = { ...VALID, 'notes.txt': 'not read' };
-    expect(draft(setImage, viewOf(files, VALID), { ...RULES, strict: true })).not.toBeNull();
+    expect(await draft(setImage, viewOf(files, VALID), { ...RULES, strict: true })).not.toBeNull();
   });
 });
 
@@ -91,18 +95,18 @@ describe('drafting with STRICT on a head that is refused', () => {
   it.each<[string, Write]>([
     ['a full update', { kind: 'app', op: 'replace', name: 'web', fields: { container_image: 'n:2' } }],
     ['a delete', { kind: 'device_group', op: 'delete', name: 'edge' }],
-  ])('accepts %s that leaves fewer problems', (_name, write) => {
+  ])('accepts %s that leaves fewer problems', async (_name, write) => {
     const files = { ...TWO_BAD, 'device-groups/edge.yaml': '[' };
-    expect(draft(write, viewOf(files, VALID), STRICT)?.commit.edits).toHaveLength(1);
+    expect((await draft(write, viewOf(files, VALID), STRICT))?.commit.edits).toHaveLength(1);
   });
 
   it.each<[string, Write]>([
     ['a full update', { kind: 'app', op: 'replace', name: 'new', fields: { container_image: 'n:2' } }],
     ['a delete', { kind: 'app', op: 'delete', name: 'new' }],
     ['a change', { kind: 'app', op: 'change', name: 'new', fields: { running: false } }],
-  ])('refuses %s that leaves as many problems', (_name, write) => {
+  ])('refuses %s that leaves as many problems', async (_name, write) => {
     const files = { ...TWO_BAD, 'apps/new.yaml': 'container_image: n:1\n' };
-    const error = refusal(write, viewOf(files, VALID), STRICT);
+    const error = await refusal(write, viewOf(files, VALID), STRICT);
     expect(error.message).toMatch(/^apps\/cron\.yaml:1:\d+: .*[^)] \(and 1 more\)$/);
   });
 
@@ -138,7 +142,7 @@ describe('drafting with STRICT on a head that is refused', () => {
       'absent',
       /"ghost"/,
     ],
-  ])('refuses %s', (_name, write, kind, message) => {
+  ])('refuses %s', async (_name, write, kind, message) => {
     const files = {
       ...VALID,
       'apps/cron.yaml': '[',
@@ -146,24 +150,24 @@ describe('drafting with STRICT on a head that is refused', () => {
       'apps/odd.yaml': '[',
       'device-groups/lab.yaml': 'apps: [web]\n',
     };
-    const error = refusal(write, viewOf(files, VALID), STRICT);
+    const error = await refusal(write, viewOf(files, VALID), STRICT);
     expect([error.kind, error.message]).toEqual([kind, expect.stringMatching(message)]);
   });
 
-  it('sorts problems of single files and problems between objects together by path', () => {
+  it('sorts problems of single files and problems between objects together by path', async () => {
     const files = { ...DANGLING, 'device-groups/lab.yaml': '[' };
-    const { details } = refusal(setImage, viewOf(files, VALID), STRICT);
+    const { details } = await refusal(setImage, viewOf(files, VALID), STRICT);
     const problems = details.problems as { file: string }[];
     expect(problems.map(({ file }) => file)).toEqual(['device-groups/edge.yaml', 'device-groups/lab.yaml']);
   });
 
-  it('deletes an app without an edit of a group whose file no longer lists it, although its applied list does', () => {
+  it('deletes an app without an edit of a group whose file no longer lists it, although its applied list does', async () => {
     const write: Write = { kind: 'app', op: 'delete', name: 'cron' };
     const files = { ...VALID, 'apps/cron.yaml': '[', 'device-groups/edge.yaml': '# Ask Pat\napps: [web]\n' };
     const view = viewOf(files, VALID);
     const read = new Set(filesOf(setOf(write), view.desired));
     const texts = new Map([...view.texts].filter(([path]) => read.has(path)));
-    expect(draft(write, { ...view, texts }, STRICT)?.commit.edits).toEqual([
+    expect((await draft(write, { ...view, texts }, STRICT))?.commit.edits).toEqual([
       { path: 'apps/cron.yaml', text: null },
     ]);
   });
@@ -290,8 +294,8 @@ describe('drafting', () => {
       'absent',
       /"lab"/,
     ],
-  ])('refuses %s', (_name, write, files, kind, message) => {
-    const error = refusal(write, viewOf(files, VALID));
+  ])('refuses %s', async (_name, write, files, kind, message) => {
+    const error = await refusal(write, viewOf(files, VALID));
     expect([error.kind, error.message]).toEqual([kind, expect.stringMatching(message)]);
   });
 
@@ -347,19 +351,19 @@ describe('drafting', () => {
       gone('device-groups/edge.yaml'),
       [{ path: 'apps/cron.yaml', text: null }],
     ],
-  ])('%s', (_name, write, files, edits) => {
-    expect(draft(write, viewOf(files, VALID))?.commit.edits).toEqual(edits);
+  ])('%s', async (_name, write, files, edits) => {
+    expect((await draft(write, viewOf(files, VALID)))?.commit.edits).toEqual(edits);
   });
 
-  it('refuses with STRICT an update to content that is in the file, but is not applied because of another file', () => {
+  it('refuses with STRICT an update to content that is in the file, but is not applied because of another file', async () => {
     const files = { ...invalid('apps/cron.yaml'), 'device-groups/edge.yaml': 'apps: [web]\n' };
     const write: Write = { kind: 'device_group', op: 'replace', name: 'edge', fields: { apps: ['web'] } };
-    const error = refusal(write, viewOf(files, VALID), { ...RULES, strict: true });
+    const error = await refusal(write, viewOf(files, VALID), { ...RULES, strict: true });
     expect([error.kind, error.message]).toEqual(['conflict', expect.stringMatching(/^apps\/cron\.yaml:1:/)]);
   });
 
-  it('reports file, line and column of the only problem, without a number of further ones', () => {
-    const error = refusal(
+  it('reports file, line and column of the only problem, without a number of further ones', async () => {
+    const error = await refusal(
       { kind: 'app', op: 'change', name: 'web', fields: { running: false } },
       viewOf({ ...VALID, 'apps/web.yaml': 'container_image: n:1\nrunnin: true\n' }, VALID),
     );
@@ -367,21 +371,21 @@ describe('drafting', () => {
     expect(error.message).not.toContain('more)');
   });
 
-  it('refuses to delete an app that a group’s last good list retains', () => {
+  it('refuses to delete an app that a group’s last good list retains', async () => {
     const write: Write = { kind: 'app', op: 'delete', name: 'cron' };
-    const error = refusal(write, viewOf(DANGLING, VALID));
+    const error = await refusal(write, viewOf(DANGLING, VALID));
     expect(error.kind).toBe('conflict');
     const problems = error.details.problems as Parameters<typeof withoutMessage>[0][];
     expect(problems.map(withoutMessage)).toContain('device-groups/edge.yaml:1:1 app-retained');
   });
 
-  it('refuses an edit that makes a file too large to be read again', () => {
+  it('refuses an edit that makes a file too large to be read again', async () => {
     const env_vars = Object.fromEntries(
       // Two bytes each.
       Array.from({ length: 5 }, (_, index) => [`V${index}`, 'é'.repeat(30_000)]),
     );
     const write: Write = { kind: 'app', op: 'change', name: 'web', fields: { env_vars } };
-    expect(refusal(write, viewOf(VALID)).kind).toBe('invalid');
+    expect((await refusal(write, viewOf(VALID))).kind).toBe('invalid');
   });
 });
 
@@ -397,16 +401,16 @@ describe('a full update of a file that cannot be read', () => {
     ['keeps a comment that contains a Unicode line separator', '# Ask\u2028Pat\n- a\n', '# Ask\u2028Pat\n'],
     ['keeps the line ends and the byte order mark', '\ufeff# Ask Pat\r\na: [\r\n', '\ufeff# Ask Pat\r\n'],
     ['does not mistake a line of a block text that begins with # for a comment', 'a: |\n # b\n\tc: d\n', ''],
-  ])('%s', (_name, text, header) => {
+  ])('%s', async (_name, text, header) => {
     const write: Write = { kind: 'app', op: 'replace', name: 'web', fields: { container_image: 'n:2' } };
-    const drafted = draft(write, viewOf({ ...VALID, 'apps/web.yaml': text }, VALID));
+    const drafted = await draft(write, viewOf({ ...VALID, 'apps/web.yaml': text }, VALID));
     const eol = header.includes('\r') ? '\r\n' : '\n';
     expect(drafted?.commit.edits).toEqual([
       { path: 'apps/web.yaml', text: `${header}container_image: n:2${eol}` },
     ]);
   });
 
-  it('keeps the valid entries with their comments', () => {
+  it('keeps the valid entries with their comments', async () => {
     const fields = { container_image: 'n:2', networks: ['a'], running: false };
     const text = `# Ask Pat
 container_image: n:1 # pinned
@@ -419,7 +423,7 @@ networks: # of the shop
   - a # the till
   - b
 `;
-    const drafted = draft(
+    const drafted = await draft(
       { kind: 'app', op: 'replace', name: 'web', fields },
       viewOf({ ...VALID, 'apps/web.yaml': text }, VALID),
     );
@@ -435,8 +439,8 @@ networks: # of the shop
 });
 
 describe('the commit', () => {
-  it('lists in its body the groups that a delete changes, and has the author and time of the write', () => {
-    const drafted = draft({ kind: 'app', op: 'delete', name: 'cron' }, viewOf(VALID));
+  it('lists in its body the groups that a delete changes, and has the author and time of the write', async () => {
+    const drafted = await draft({ kind: 'app', op: 'delete', name: 'cron' }, viewOf(VALID));
     expect(drafted?.commit.message).toBe(
       [
         'app cron: delete',
@@ -452,9 +456,9 @@ describe('the commit', () => {
     expect(drafted?.commit.at).toBe(RULES.at);
   });
 
-  it('has a subject about the app of the write, even if one of the changed groups has the same name', () => {
+  it('has a subject about the app of the write, even if one of the changed groups has the same name', async () => {
     const named = { ...VALID, 'device-groups/cron.yaml': 'apps: [cron]\n' };
-    const drafted = draft({ kind: 'app', op: 'delete', name: 'cron' }, viewOf(named));
+    const drafted = await draft({ kind: 'app', op: 'delete', name: 'cron' }, viewOf(named));
     const [subject, , ...others] = drafted?.commit.message.split('\n') ?? [];
     expect(subject).toBe('app cron: delete');
     expect(others.slice(0, 2).sort()).toEqual([
@@ -463,21 +467,22 @@ describe('the commit', () => {
     ]);
   });
 
-  it('ends with the trailer Allow-Empty if it deletes the last object', () => {
-    const drafted = draft({ kind: 'app', op: 'delete', name: 'web' }, viewOf({ 'apps/web.yaml': WEB }));
+  it('ends with the trailer Allow-Empty if it deletes the last object', async () => {
+    const drafted = await draft({ kind: 'app', op: 'delete', name: 'web' }, viewOf({ 'apps/web.yaml': WEB }));
     expect(drafted?.commit.message.trimEnd().split('\n').at(-1)).toBe('Allow-Empty: true');
   });
 
-  it('has each trailer on one line, even if what clients send contains control characters', () => {
+  it('has each trailer on one line, even if what clients send contains control characters', async () => {
     const hostile = { user: 'pat\nAllow-Empty: true\r\u0085x', requestId: 'r-1\n\nx' };
-    const message = draft(setImage, viewOf(VALID), RULES, { ...CONTEXT, ...hostile })?.commit.message ?? '';
+    const message =
+      (await draft(setImage, viewOf(VALID), RULES, { ...CONTEXT, ...hostile }))?.commit.message ?? '';
     expect(message.split('\n').filter((line) => /^[\w-]+: /.test(line))).toEqual([
       'Request-Id: r-1 x',
       'Api-User: pat Allow-Empty: true x',
     ]);
   });
 
-  it('has the subject "fix the file" if the write repairs a file and devices see no difference', () => {
+  it('has the subject "fix the file" if the write repairs a file and devices see no difference', async () => {
     const files = { ...VALID, 'apps/web.yaml': 'container_image: nginx:1.26\nrunnin: true\n' };
     const write: Write = {
       kind: 'app',
@@ -485,7 +490,7 @@ describe('the commit', () => {
       name: 'web',
       fields: { container_image: 'nginx:1.26' },
     };
-    const drafted = draft(write, viewOf(files, VALID));
+    const drafted = await draft(write, viewOf(files, VALID));
     expect(drafted?.commit.message.split('\n')[0]).toBe('app web: fix the file');
     expect(drafted?.commit.edits).toEqual([{ path: 'apps/web.yaml', text: WEB }]);
   });
@@ -495,23 +500,23 @@ describe('the commit', () => {
     ['the longest name', 'o'.repeat(128)],
   ])(
     'has a subject of at most 72 characters for the delete of a file that was never valid: %s',
-    (_, name) => {
+    async (_, name) => {
       const files = { ...VALID, [`apps/${name}.yaml`]: '[\n' };
-      const drafted = draft({ kind: 'app', op: 'delete', name }, viewOf(files, VALID));
+      const drafted = await draft({ kind: 'app', op: 'delete', name }, viewOf(files, VALID));
       const [subject = ''] = drafted?.commit.message.split('\n') ?? [];
       expect(subject).toMatch(/^app o[^:]*: delete$/);
       expect(subject.length).toBeLessThanOrEqual(72);
     },
   );
 
-  it('is not made if the files already have the content', () => {
+  it('is not made if the files already have the content', async () => {
     const write: Write = { kind: 'app', op: 'change', name: 'web', fields: { running: true } };
-    expect(draft(write, viewOf(VALID))).toBeNull();
+    expect(await draft(write, viewOf(VALID))).toBeNull();
   });
 
-  it('is drafted without a change of the view', () => {
+  it('is drafted without a change of the view', async () => {
     const view = viewOf(VALID);
-    draft(setImage, view);
+    await draft(setImage, view);
     expect(view.desired.app('web')?.content?.container_image).toBe('nginx:1.26');
   });
 });
@@ -528,7 +533,7 @@ describe('the delete of an app that many groups list', () => {
   };
   const write: Write = { kind: 'app', op: 'delete', name: 'web' };
 
-  it('is drafted in steps that read or plan at most one group each', () => {
+  it('is drafted in steps that read or plan at most one group each', async () => {
     const plain = viewOf(files);
     let lookups = 0;
     const counted = <T extends object>(target: T): T =>
@@ -546,10 +551,13 @@ describe('the delete of an app that many groups list', () => {
       texts: counted(plain.texts as Map<string, string>),
     };
     const lookupsPerStep: number[] = [];
-    for (const _ of drafting(setOf(write), CONTEXT, view, RULES)) {
-      lookupsPerStep.push(lookups);
-      lookups = 0;
+    class CountingPace extends Pace {
+      override async step() {
+        lookupsPerStep.push(lookups);
+        lookups = 0;
+      }
     }
+    await draftOf(setOf(write), CONTEXT, view, RULES, new CountingPace());
     expect(Math.max(...lookupsPerStep)).toBeLessThanOrEqual(2);
     expect(lookupsPerStep.length).toBeGreaterThan(4 * GROUPS);
   });
@@ -631,22 +639,16 @@ describe('a set of several changes', () => {
       [{ path: 'apps/x/db.yaml', text: 'container_image: db:1\n' }],
       ['app db: create'],
     ],
-  ])('%s', (_name, changes, edits, paragraphs) => {
-    const drafted = draftSet(changes, viewOf(VALID));
+  ])('%s', async (_name, changes, edits, paragraphs) => {
+    const drafted = await draftSet(changes, viewOf(VALID));
     expect(drafted?.commit.edits).toEqual(edits);
     expect(headers(drafted?.commit.message)).toEqual(paragraphs);
   });
 
-  it('is refused with the error of each change that cannot be made, and changes nothing in the view', () => {
+  it('is refused with the error of each change that cannot be made, and changes nothing in the view', async () => {
     const view = viewOf(VALID);
     const changes = set(change('web', '2'), change('ghost', '2'), createApp('cron'), group('lab', ['ghost']));
-    const error = (() => {
-      try {
-        return draftSet(changes, view);
-      } catch (refused) {
-        return refused;
-      }
-    })() as ChangesRefused;
+    const error = (await draftSet(changes, view).catch((refused: unknown) => refused)) as ChangesRefused;
     expect(Array.from(error.errors, ([index, { kind }]) => [index, kind]).sort()).toEqual([
       [1, 'absent'],
       [2, 'present'],
@@ -681,15 +683,15 @@ describe('a set of several changes', () => {
       'moved-on',
       /^the file has changed/,
     ],
-  ])('is refused because of %s', (_name, changes, kind, message) => {
-    const error = refusal(changes, viewOf(VALID));
+  ])('is refused because of %s', async (_name, changes, kind, message) => {
+    const error = await refusal(changes, viewOf(VALID));
     expect([error.kind, error.message]).toEqual([kind, expect.stringMatching(message)]);
   });
 
-  it('has the subject, the reason and the trailers that are asked for', () => {
+  it('has the subject, the reason and the trailers that are asked for', async () => {
     const wanted = { ...set(change('web', '2')), subject: 'Roll out', trailers: ['Restores: abc'] };
     const context = { ...CONTEXT, reason: 'the till\r\nis slow\u0007' };
-    expect(draftSet(wanted, viewOf(VALID), RULES, context)?.commit.message).toBe(
+    expect((await draftSet(wanted, viewOf(VALID), RULES, context))?.commit.message).toBe(
       [
         'Roll out\n',
         'the till\nis slow\n',

@@ -10,8 +10,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { fileProblem, type ProblemCode, type TextProblem } from '../problem.ts';
-import { runToEnd } from '../run-to-end.ts';
-import { isTooLong, MAX_DEPTH, MAX_LEXEMES, parsingYaml, type YamlTree } from './parse.ts';
+import { isTooLong, MAX_DEPTH, MAX_LEXEMES, parseYaml, type YamlTree } from './parse.ts';
 
 /** Largest file that is read, in bytes. */
 export const MAX_FILE_BYTES = 64 * 1024;
@@ -78,19 +77,12 @@ export function isTooLarge(text: string): boolean {
  * problems at once.
  */
 export function readYaml(text: string): ReadResult<YamlSource> {
-  return runToEnd(readingYaml(text));
-}
-
-/** `readYaml` in pieces: yields between them, so that callers can let other work run. */
-export function* readingYaml(text: string): Generator<undefined, ReadResult<YamlSource>> {
   // The parser does not count the spaces behind a byte order mark as indentation.
   const body = text.replace(/^\ufeff/, '');
-  const tree = yield* parsingYaml(body);
-  yield;
+  const tree = parseYaml(body);
   const problems = syntaxProblems(body, tree);
   if (problems.length === 0) problems.push(...contentProblems(tree));
   if (problems.length > 0) return { ok: false, problems };
-  yield;
   const value: unknown = tree.document.toJS({ maxAliasCount: 0 });
   return { ok: true, value: { value, tree, positionOf: (path) => positionOf(tree, path) } };
 }
@@ -98,11 +90,9 @@ export function* readingYaml(text: string): Generator<undefined, ReadResult<Yaml
 /** `readYaml`, or a function that gives the same results. */
 export type ReadYaml = typeof readYaml;
 
-/**
- * Returns a `readYaml` with a cache: an edit reads the same texts several times, and each is parsed once. `known` holds
- * results that exist already, by text.
- */
-export function cachedReadYaml(known: Map<string, ReadResult<YamlSource>> = new Map()): ReadYaml {
+/** Returns a `readYaml` with a cache: an edit reads the same texts several times, and each is parsed once. */
+export function cachedReadYaml(): ReadYaml {
+  const known = new Map<string, ReadResult<YamlSource>>();
   return (text) => {
     const result = known.get(text) ?? readYaml(text);
     known.set(text, result);

@@ -10,14 +10,10 @@ import {
   parseDocument,
   YAMLParseError,
 } from 'yaml';
-import { runToEnd } from '../run-to-end.ts';
 import { blanked, misleadingComments, type Span } from './misleading-comments.ts';
 
 /** How often a text is parsed at most, each time without the comments that misled the parser before. */
 const MAX_PASSES = 8;
-
-/** About a millisecond of work. */
-const LEXEMES_OF_A_PIECE = 1000;
 
 const MISLED =
   'move this comment above its key or dash; there are too many comments between keys or dashes and their values';
@@ -60,14 +56,9 @@ const OPTIONS = {
  * has to compile a regular expression on a nearly full stack, it ends the process without an exception to catch.
  */
 export function parseYaml(text: string): YamlTree {
-  return runToEnd(parsingYaml(text));
-}
-
-/** `parseYaml` in pieces: a file of the largest size takes a third of a second, and other work can run between pieces. */
-export function* parsingYaml(text: string): Generator<undefined, YamlTree> {
   const lines = countLines(text);
   if (isTooLong(text)) return { document: parseDocument('', OPTIONS), lines, isTooLong: true };
-  return { document: yield* parsingDocument(text), lines, isTooLong: false };
+  return { document: parseToDocument(text), lines, isTooLong: false };
 }
 
 /** Whether a text has more than `MAX_LEXEMES`. The lexer alone takes a tenth of the time of a parse. */
@@ -82,8 +73,8 @@ export function isTooLong(text: string): boolean {
   return false;
 }
 
-function* parsingDocument(text: string): Generator<undefined, YamlTree['document']> {
-  const { tokens, misled, stopped } = yield* tokensOf(text);
+function parseToDocument(text: string): YamlTree['document'] {
+  const { tokens, misled, stopped } = tokensOf(text);
   if (misled !== undefined) return refused(misled, 'IMPOSSIBLE', MISLED);
   const deep = tokens.map(tooDeepAt).find((offset) => offset !== undefined) ?? stopped;
   if (deep === undefined) return compose(tokens, text.length);
@@ -105,10 +96,10 @@ function withError(error: YAMLParseError): YamlTree['document'] {
  * Parses a text into tokens, with blank lines in place of the comments that mislead the parser. `misled` is one of these
  * comments that remains after `MAX_PASSES`.
  */
-function* tokensOf(text: string): Generator<undefined, Parsed & { misled: Span | undefined }> {
+function tokensOf(text: string): Parsed & { misled: Span | undefined } {
   let source = text;
   for (let pass = 1; ; pass++) {
-    const parsed = yield* parsing(source);
+    const parsed = parse(source);
     const comments = misleadingComments(parsed.tokens);
     if (comments.length === 0 || pass === MAX_PASSES) return { ...parsed, misled: comments[0] };
     source = blanked(source, comments);
@@ -127,17 +118,14 @@ interface Parsed {
   stopped: number | undefined;
 }
 
-/** Does the same as `Parser.parse`, in pieces, but stops where too many values are open. */
-function* parsing(source: string): Generator<undefined, Parsed> {
+/** Does the same as `Parser.parse`, but stops where too many values are open. */
+function parse(source: string): Parsed {
   const parser = new Parser();
   const tokens: CST.Token[] = [];
-  let lexemes = 0;
   for (const lexeme of new Lexer().lex(source)) {
     for (const token of parser.next(lexeme)) tokens.push(token);
     if (parser.stack.length > MAX_OPEN)
       return { tokens: tokens.concat(...parser.end()), stopped: parser.offset };
-    lexemes += 1;
-    if (lexemes % LEXEMES_OF_A_PIECE === 0) yield;
   }
   return { tokens: tokens.concat(...parser.end()), stopped: undefined };
 }

@@ -25,12 +25,12 @@ export const layers = {
   logger: { may: ['errors', 'text'], promise: 'the log: lines of JSON, or readable ones on a terminal' },
   version: { may: [], promise: 'the version of the program' },
   process: { may: [], promise: 'exit codes, output, signals and clocks of a process' },
-  settings: { may: [], pure: ['zod'], promise: 'every setting: its type, default and meaning' },
   suggest: { may: [], pure: [], promise: 'the name that a misspelt one probably stands for' },
-  config: {
-    may: ['errors', 'text', 'settings', 'suggest'],
-    pure: [],
-    promise: 'turns (env, argv) into settings, or reports every problem at once',
+  settings: {
+    may: ['errors', 'text', 'suggest'],
+    pure: ['zod'],
+    promise:
+      'every setting: its type, default and meaning; reads them from (env, argv), or reports every problem',
   },
   protocol: {
     may: [],
@@ -135,7 +135,7 @@ export const layers = {
     promise: 'the manager API, served from the store',
   },
   'worker/settings': {
-    may: ['settings', 'config', 'protocol'],
+    may: ['settings', 'protocol'],
     pure: ['zod'],
     promise: 'every setting of the worker',
   },
@@ -146,7 +146,6 @@ export const layers = {
       'process',
       'settings',
       'suggest',
-      'config',
       'protocol',
       'desired',
       'compose',
@@ -200,7 +199,7 @@ export const layers = {
     promise: 'runs the worker: looks, plans, acts, reports',
   },
   'worker/command': {
-    may: ['text', 'errors', 'process', 'settings', 'suggest', 'config', 'worker'],
+    may: ['text', 'errors', 'process', 'settings', 'suggest', 'worker'],
     promise: 'the commands of holdfast worker',
   },
   'worker/main': {

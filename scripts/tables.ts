@@ -1,7 +1,7 @@
 import { KEYS } from '../src/compose/keys.ts';
 import { LEFT_OUT } from '../src/compose/left-out.ts';
 import { type SettingTable, shownDefault } from '../src/settings/setting.ts';
-import { SETTINGS } from '../src/settings.ts';
+import { SETTINGS } from '../src/settings/table.ts';
 import { WORKER_SETTINGS } from '../src/worker/settings.ts';
 
 /** A table of a document that is generated from the code. */

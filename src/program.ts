@@ -7,7 +7,7 @@ import { page } from './process/pager.ts';
 import { endByHangup, nextStopSignal } from './process/signals.ts';
 import { type Service, startService } from './service/service.ts';
 import { STOP_LIMITS } from './service/stop-clock.ts';
-import { type Config, SECRET_SETTINGS } from './settings.ts';
+import { type Config, SECRET_SETTINGS } from './settings/table.ts';
 import { PRODUCT_VERSION } from './version.ts';
 
 /**

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../src/errors.ts';
 import { createLogger } from '../src/logger.ts';
-import { SECRET_SETTINGS } from '../src/settings.ts';
+import { SECRET_SETTINGS } from '../src/settings/table.ts';
 
 interface Output {
   out: PassThrough;

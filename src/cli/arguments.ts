@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { withoutValue } from '../config/read.ts';
+import { withoutValue } from '../settings/read.ts';
 import { closestName } from '../suggest.ts';
 import { type Command, type CommandOption, optionText } from './commands.ts';
 import { UsageError } from './io.ts';

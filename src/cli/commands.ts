@@ -1,5 +1,5 @@
 import type { SettingTable } from '../settings/setting.ts';
-import { SETTINGS } from '../settings.ts';
+import { SETTINGS } from '../settings/table.ts';
 import { WORKER_SETTINGS } from '../worker/settings.ts';
 import { FORMATS } from './report.ts';
 

@@ -1,4 +1,4 @@
-import { fileVariableOf, flagOf } from '../config/read.ts';
+import { fileVariableOf, flagOf } from '../settings/read.ts';
 import type { SettingTable } from '../settings/setting.ts';
 import { COMMAND_LIST, COMMAND_NAMES, COMMANDS, type Command, type CommandOption } from './commands.ts';
 import { UsageError } from './io.ts';

@@ -1,4 +1,4 @@
-import { settingsHelp } from '../config/help.ts';
+import { settingsHelp } from '../settings/help.ts';
 import { hanging, twoColumns, USUAL_WIDTH, wrap } from '../text/wrap.ts';
 import { COMMANDS, type Command, type CommandOption, optionText } from './commands.ts';
 

@@ -1,6 +1,6 @@
-import { parseConfig } from '../config.ts';
 import { UsageError } from '../process/exit.ts';
-import type { Config } from '../settings.ts';
+import { parseConfig } from '../settings/config.ts';
+import type { Config } from '../settings/table.ts';
 
 export { EXIT, type ExitCode, UsageError } from '../process/exit.ts';
 

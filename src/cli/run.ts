@@ -1,7 +1,7 @@
-import { withoutValue } from '../config/read.ts';
-import { isFlag } from '../config.ts';
 import { descriptorAdvice, HoldfastError, messageOf } from '../errors.ts';
-import type { Config } from '../settings.ts';
+import { isFlag } from '../settings/config.ts';
+import { withoutValue } from '../settings/read.ts';
+import type { Config } from '../settings/table.ts';
 import { closestName } from '../suggest.ts';
 import { USUAL_WIDTH } from '../text/wrap.ts';
 import { COMMAND_NAMES, commandOf } from './commands.ts';

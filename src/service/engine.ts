@@ -20,7 +20,7 @@ import { createPast, type Past } from '../reconcile/history/past.ts';
 import type { OnProgress } from '../reconcile/pass/dependencies.ts';
 import type { PassOutcome, PassReport } from '../reconcile/pass/pass.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
-import type { Config } from '../settings.ts';
+import type { Config } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import { createHistoryLog } from './observability/history-log.ts';

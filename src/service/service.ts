@@ -11,7 +11,7 @@ import { createServer } from '../http/server.ts';
 import type { Clock } from '../process/clock.ts';
 import { appDefaults } from '../protocol/app.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
-import { type Config, SECRET_LENGTH, shortSecrets, shownSettings } from '../settings.ts';
+import { type Config, SECRET_LENGTH, shortSecrets, shownSettings } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
 import { PRODUCT_VERSION } from '../version.ts';

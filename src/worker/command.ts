@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
-import { readSettings, withoutValue } from '../config/read.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { EXIT, type ExitCode, UsageError } from '../process/exit.ts';
+import { readSettings, withoutValue } from '../settings/read.ts';
 import { closestName } from '../suggest.ts';
 import { USUAL_WIDTH } from '../text/wrap.ts';
 import { divideArguments } from './command/arguments.ts';

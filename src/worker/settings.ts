@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { accountProblem, type Env, type ReadFile, readSettings } from '../config/read.ts';
 import { NAME_PATTERN } from '../protocol/name.ts';
+import { accountProblem, type Env, type ReadFile, readSettings } from '../settings/read.ts';
 import {
   AbsolutePath,
   Flag,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { COMMAND_LIST, COMMANDS } from '../../src/cli/commands.ts';
 import { helpText } from '../../src/cli/help.ts';
-import { flagOf } from '../../src/config/read.ts';
+import { flagOf } from '../../src/settings/read.ts';
 import type { Setting } from '../../src/settings/setting.ts';
-import { SETTINGS, type SettingName } from '../../src/settings.ts';
+import { SETTINGS, type SettingName } from '../../src/settings/table.ts';
 
 const SETTING_LIST = Object.entries(SETTINGS) as [SettingName, Setting<unknown>][];
 

@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import { join, relative } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseConfig } from '../../src/config.ts';
 import { type Service, startService } from '../../src/service/service.ts';
+import { parseConfig } from '../../src/settings/config.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
 import {

@@ -8,7 +8,7 @@ import { APP_FIELDS, type App, appDefaults } from '../../src/protocol/app.ts';
 import { OPTIONAL_FIELDS } from '../../src/protocol/optional-fields.ts';
 import { APP_STATES, TROUBLE_CODES } from '../../src/protocol/report.ts';
 import { createMetrics } from '../../src/service/observability/metrics.ts';
-import { SETTINGS } from '../../src/settings.ts';
+import { SETTINGS } from '../../src/settings/table.ts';
 import { noCounts, renderMetrics } from '../../src/worker/metrics/exposition.ts';
 import { startManager } from '../support/manager.ts';
 import { PROJECT } from '../support/project.ts';

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { SETTINGS } from '../../src/settings.ts';
+import { SETTINGS } from '../../src/settings/table.ts';
 import { temporaryFolder, writeFiles } from '../support/folder.ts';
 import { runProgram, runProgramOnTerminal, setUpFleet, takenPort } from './program.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { runCommand } from '../../src/cli/run.ts';
-import type { Config } from '../../src/settings.ts';
+import type { Config } from '../../src/settings/table.ts';
 
 /** The result of a command line. */
 export interface CommandResult {

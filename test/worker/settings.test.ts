@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { flagOf } from '../../src/config/read.ts';
+import { flagOf } from '../../src/settings/read.ts';
 import { shownValues } from '../../src/settings/setting.ts';
 import {
   parseWorkerConfig,

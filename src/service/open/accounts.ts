@@ -10,7 +10,7 @@ import { plainPasswordCheck } from '../../accounts/password.ts';
 import { replaceFile } from '../../disk/replace.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { Clock } from '../../process/clock.ts';
-import type { Config } from '../../settings.ts';
+import type { Config } from '../../settings/table.ts';
 
 interface AccountsEnvironment {
   clock: Clock;

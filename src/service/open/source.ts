@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { posix, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Faults } from '../../faults.ts';
-import type { Config } from '../../settings.ts';
+import type { Config } from '../../settings/table.ts';
 import { openClone } from '../../source/git/clone/clone.ts';
 import { openRemote } from '../../source/git/mirror/remote.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';

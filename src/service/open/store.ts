@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { factsOfFailure, HoldfastError, knownError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import type { Config } from '../../settings.ts';
+import type { Config } from '../../settings/table.ts';
 import { openSqliteStore } from '../../store/sqlite/open.ts';
 import type { SqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../../store/store.ts';

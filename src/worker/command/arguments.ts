@@ -1,4 +1,4 @@
-import { flagsOf, isFlagAmong, withoutValue } from '../../config/read.ts';
+import { flagsOf, isFlagAmong, withoutValue } from '../../settings/read.ts';
 import type { SettingTable } from '../../settings/setting.ts';
 
 /** The arguments of a command, divided. */

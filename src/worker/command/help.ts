@@ -1,4 +1,4 @@
-import { settingsHelp } from '../../config/help.ts';
+import { settingsHelp } from '../../settings/help.ts';
 import { hanging, twoColumns, wrap } from '../../text/wrap.ts';
 import { WORKER_SETTINGS } from '../settings.ts';
 

@@ -1,4 +1,4 @@
-import type { Env, Given } from '../../config/read.ts';
+import type { Env, Given } from '../../settings/read.ts';
 
 /** Variables of Nebula's worker that mean the same as one of ours. */
 const SAME: Readonly<Record<string, string>> = {

@@ -1,12 +1,5 @@
-import {
-  accountProblem,
-  type Env,
-  flagsOf,
-  isFlagAmong,
-  type ReadFile,
-  readSettings,
-} from './config/read.ts';
-import { type Config, SETTINGS, type SettingName } from './settings.ts';
+import { accountProblem, type Env, flagsOf, isFlagAmong, type ReadFile, readSettings } from './read.ts';
+import { type Config, SETTINGS, type SettingName } from './table.ts';
 
 /** Either all settings, or all problems found in them: each is a sentence that names the flag or variable. */
 export type ConfigResult = { ok: true; config: Config } | { ok: false; problems: string[] };

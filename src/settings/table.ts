@@ -12,7 +12,7 @@ import {
   Text,
   UserName,
   wholeNumber,
-} from './settings/setting.ts';
+} from './setting.ts';
 
 const Email = z.string().regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an e-mail address');
 const Remote = z

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { flagOf } from '../src/config/read.ts';
-import { parseConfig } from '../src/config.ts';
-import type { Setting } from '../src/settings/setting.ts';
-import { type Config, SETTINGS, type SettingName, shownSettings } from '../src/settings.ts';
+import { parseConfig } from '../../src/settings/config.ts';
+import { flagOf } from '../../src/settings/read.ts';
+import type { Setting } from '../../src/settings/setting.ts';
+import { type Config, SETTINGS, type SettingName, shownSettings } from '../../src/settings/table.ts';
 
 const NAMES = Object.keys(SETTINGS) as SettingName[];
 const ACCOUNT = { BASIC_AUTH_USER: 'root', BASIC_AUTH_PASSWORD: 'hunter2' };

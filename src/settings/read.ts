@@ -1,6 +1,6 @@
 import { messageOf } from '../errors.ts';
-import type { Setting, SettingTable } from '../settings/setting.ts';
 import { closestName } from '../suggest.ts';
+import type { Setting, SettingTable } from './setting.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

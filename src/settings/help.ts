@@ -1,6 +1,6 @@
-import { type SettingTable, shownDefault } from '../settings/setting.ts';
 import { hanging, wrap } from '../text/wrap.ts';
 import { fileVariableOf, flagOf } from './read.ts';
+import { type SettingTable, shownDefault } from './setting.ts';
 
 /**
  * Returns the part of a command's help that explains its settings, in lines of at most `width` characters: the rules, then

@@ -124,22 +124,52 @@ export function entryKeys({ changes, actor, authors, revision, requestId, state 
       ...people.map(keys.actor),
       ...(revision === null ? [] : [keys.revision(revision)]),
       ...(requestId === null ? [] : [keys.request(requestId)]),
-      ...changes.flatMap(({ object, fields }) => [
-        keys.object(object),
-        ...fields.flatMap((field) => [keys.field(field), keys.objectField(object, field)]),
-      ]),
+      ...changeKeys(changes),
     ]),
   ];
 }
 
+function changeKeys(changes: readonly EntryChange[]): string[] {
+  const all = changes.flatMap(({ object, fields }) => [
+    keys.object(object),
+    ...fields.flatMap((field) => [keys.field(field), keys.objectField(object, field)]),
+  ]);
+  return [...new Set(all)];
+}
+
 /** Returns the text in which `EntryQuery.text` is searched. */
 export function entryText({ subject, changes }: Entry): string {
-  return [subject, ...changes.map(({ object }) => parseKey(object).name)].join('\n').toLowerCase();
+  return `${subject}\n${namesIn(changes)}`.toLowerCase();
+}
+
+function namesIn(changes: readonly EntryChange[]): string {
+  return changes.map(({ object }) => parseKey(object).name).join('\n');
 }
 
 /** How many changes and effects a list shows of an entry. */
 const LISTED = 20;
 const ROW_LENGTH = 1000;
+
+/** What finds an entry: its keys, and the text in which `EntryQuery.text` is searched. */
+export interface Searched {
+  keys: string[];
+  text: string;
+}
+
+/**
+ * Returns what finds the entry in one part for each of `entryRows`, so that none grows with the changes. The first part
+ * has the keys of the entry itself, and those of as many changes as most entries have.
+ */
+export function searchedParts(entry: Entry): [Searched, ...Searched[]] {
+  const { changes } = entry;
+  const first = { ...entry, changes: changes.slice(0, LISTED + ROW_LENGTH) };
+  const later = inRows({ changes, effects: [] }, LISTED, ROW_LENGTH).slice(2);
+  return [
+    { keys: entryKeys(first), text: entryText(first) },
+    { keys: [], text: '' },
+    ...later.map(({ changes }) => ({ keys: changeKeys(changes), text: namesIn(changes).toLowerCase() })),
+  ];
+}
 
 /** Returns the entry as the texts of rows; the first one is what a list shows. */
 export function entryRows(entry: Entry): string[] {

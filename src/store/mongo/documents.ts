@@ -1,7 +1,7 @@
 import type { HistoryPoint } from '../../ids/id-store.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { Kind } from '../../protocol/name.ts';
-import type { EntryKind, EntryQuery, HistoryState } from '../entry.ts';
+import type { EntryKind, EntryQuery, HistoryState, Searched } from '../entry.ts';
 import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';
 import type { StoredCounter } from '../rules/work.ts';
@@ -49,7 +49,7 @@ export interface Documents {
   operations(before: number, limit: number): Promise<OperationDocument[]>;
   /** Reads the rows of the first act with a number above `after`, in order; two commands. */
   nextLedger(after: number): Promise<LedgerDocument[]>;
-  /** Reads entries below `before` that match, newest first, and counts all that match; two commands. */
+  /** Reads entries below `before` that match, newest first, and counts all that match; several commands. */
   entries(query: EntryQuery, before: number | null, limit: number): Promise<FoundEntries>;
   /** Reads an entry and its other parts, in order; two commands. */
   entry(n: number): Promise<FoundEntry | null>;
@@ -165,22 +165,18 @@ export interface LedgerDocument {
 }
 
 /** An entry of the history; `_id` is its number. */
-export interface EntryDocument {
+export interface EntryDocument extends Searched {
   _id: number;
   /** The version of the root that wrote it. */
   version: number;
   kind: EntryKind;
   at: number;
-  /** See `entryText`. */
-  text: string;
-  /** See `entryKeys`. */
-  keys: string[];
   /** What a list shows: JSON. */
   body: string;
 }
 
 /** The rest of a long entry, in parts that count up from 1. */
-export interface EntryPartDocument {
+export interface EntryPartDocument extends Searched {
   _id: string;
   n: number;
   part: number;
@@ -196,7 +192,7 @@ export interface FoundEntries {
 
 export interface FoundEntry {
   document: EntryDocument;
-  parts: EntryPartDocument[];
+  parts: Omit<EntryPartDocument, 'keys' | 'text'>[];
 }
 
 /** A report that came through the API. The fields besides `body` are there to be searched; its `_id` is of the driver. */

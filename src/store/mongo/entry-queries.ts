@@ -28,7 +28,11 @@ export async function findEntries(
   before: number | null,
   limit: number,
 ): Promise<FoundEntries> {
-  const filter = filterOf(query);
+  const conditions = await Promise.all([
+    ...query.keys.map((list) => searched(db, { keys: { $in: [...list] } })),
+    ...(query.text === null ? [] : [searched(db, { text: { $regex: literally(query.text) } })]),
+  ]);
+  const filter = all([...conditions, ...conditionsOf(query)]);
   const page = before === null ? filter : { $and: [filter, { _id: { $lt: before } }] };
   const documents = await entries(db)
     .find(page, { projection: { keys: 0, text: 0 } })
@@ -38,15 +42,27 @@ export async function findEntries(
   return { documents, total: await entries(db).countDocuments(filter) };
 }
 
-function filterOf({ keys, kinds, since, until, text }: EntryQuery): Filter<EntryDocument> {
+/** Returns the filter of the entries that have this, or one of whose parts has it. */
+async function searched(db: Db, filter: Search): Promise<Filter<EntryDocument>> {
+  const numbers = await parts(db).distinct('n', filter);
+  return numbers.length === 0 ? filter : { $or: [filter, { _id: { $in: numbers } }] };
+}
+
+type Search = { keys: { $in: string[] } } | { text: { $regex: string } };
+
+function literally(text: string): string {
+  return text.toLowerCase().replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}
+
+function conditionsOf({ kinds, since, until }: EntryQuery): Filter<EntryDocument>[] {
   const at = { ...(since === null ? {} : { $gte: since }), ...(until === null ? {} : { $lte: until }) };
-  const escaped = text?.toLowerCase().replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-  const conditions: Filter<EntryDocument>[] = [
-    ...keys.map((list) => ({ keys: { $in: [...list] } })),
+  return [
     ...(kinds === null ? [] : [{ kind: { $in: [...kinds] } }]),
     ...(since === null && until === null ? [] : [{ at }]),
-    ...(escaped === undefined ? [] : [{ text: { $regex: escaped } }]),
   ];
+}
+
+function all(conditions: Filter<EntryDocument>[]): Filter<EntryDocument> {
   return conditions.length === 0 ? {} : { $and: conditions };
 }
 
@@ -54,12 +70,11 @@ function filterOf({ keys, kinds, since, until, text }: EntryQuery): Filter<Entry
 export async function findEntry(db: Db, n: number): Promise<FoundEntry | null> {
   const document = await entries(db).findOne({ _id: n });
   if (document === null) return null;
-  const parts = await db
-    .collection<EntryPartDocument>(COLLECTIONS.entryParts)
-    .find({ n })
+  const found = await parts(db)
+    .find({ n }, { projection: { keys: 0, text: 0 } })
     .sort({ part: 1 })
     .toArray();
-  return { document, parts };
+  return { document, parts: found };
 }
 
 /** `Documents.entriesByPrefix`. */
@@ -71,4 +86,8 @@ export function findByPrefix(db: Db, prefix: string): Promise<EntryDocument[]> {
 
 function entries(db: Db): Collection<EntryDocument> {
   return db.collection<EntryDocument>(COLLECTIONS.entries);
+}
+
+function parts(db: Db): Collection<EntryPartDocument> {
+  return db.collection<EntryPartDocument>(COLLECTIONS.entryParts);
 }

@@ -1,4 +1,12 @@
-import { type EntryBatch, entryKeys, entryRows, entryText, isSameState, keys, superseded } from '../entry.ts';
+import {
+  type Entry,
+  type EntryBatch,
+  entryRows,
+  isSameState,
+  keys,
+  searchedParts,
+  superseded,
+} from '../entry.ts';
 import type { Draft } from './committer.ts';
 import type { Change, Documents, EntryDocument, FleetRoot } from './documents.ts';
 
@@ -15,22 +23,22 @@ export async function draftEntries(
     ...refused.map(
       (document): Change => ({ in: 'entries', document: supersededDocument(document, version) }),
     ),
-    ...entries.flatMap((entry): Change[] => {
-      const { n: _id, kind, at } = entry;
-      const [body = '', ...parts] = entryRows(entry);
-      const document = { _id, version, kind, at, text: entryText(entry), keys: entryKeys(entry), body };
-      return [
-        { in: 'entries', document },
-        ...parts.map((part, index): Change => {
-          return {
-            in: 'entry_parts',
-            document: { _id: `${_id}/${index + 1}`, n: _id, part: index + 1, body: part },
-          };
-        }),
-      ];
-    }),
+    ...entries.flatMap((entry) => changesOf(entry, version)),
   ];
   return { fields: { history: next }, changes, result: true };
+}
+
+function changesOf(entry: Entry, version: number): Change[] {
+  const { n: _id, kind, at } = entry;
+  const [body = '', ...bodies] = entryRows(entry);
+  const [searched, ...parts] = searchedParts(entry);
+  return [
+    { in: 'entries', document: { _id, version, kind, at, body, ...searched } },
+    ...bodies.map((part, index): Change => {
+      const document = { _id: `${_id}/${index + 1}`, n: _id, part: index + 1, body: part };
+      return { in: 'entry_parts', document: { ...document, ...(parts[index] ?? { keys: [], text: '' }) } };
+    }),
+  ];
 }
 
 function supersededDocument(document: EntryDocument, version: number): EntryDocument {

@@ -34,7 +34,10 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   ],
   [COLLECTIONS.ledger]: [[{ number: 1, part: 1 }, { name: 'holdfast_number' }]],
   [COLLECTIONS.entries]: [[{ keys: 1, _id: -1 }, { name: 'holdfast_keys' }]],
-  [COLLECTIONS.entryParts]: [[{ n: 1, part: 1 }, { name: 'holdfast_n' }]],
+  [COLLECTIONS.entryParts]: [
+    [{ n: 1, part: 1 }, { name: 'holdfast_n' }],
+    [{ keys: 1, n: -1 }, { name: 'holdfast_keys' }],
+  ],
   [COLLECTIONS.reports]: [
     [{ hostname: 1, _id: 1 }, { name: 'holdfast_hostname' }],
     [{ device_group: 1, _id: 1 }, { name: 'holdfast_device_group' }],

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Entry, EntryQuery, HistoryState } from '../../../src/store/entry.ts';
+import type { Entry, EntryQuery } from '../../../src/store/entry.ts';
 import type { Act } from '../../../src/store/ledger.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { ALL, change, entry, STATE } from './entries.ts';
 import {
   AT,
   app,
@@ -15,44 +16,8 @@ import {
   useStore,
 } from './support.ts';
 
-const STATE: HistoryState = {
-  act: 0,
-  revision: null,
-  branch: null,
-  newest: 0,
-  oldest: 1,
-  fill: null,
-  isCut: false,
-  until: null,
-};
-const ALL: EntryQuery = { keys: [], kinds: null, since: null, until: null, text: null };
 const A = { path: 'apps/web.yaml', blob: 'a' };
 const B = { path: 'apps/web.yaml', blob: 'b' };
-
-function entry(n: number, parts: Partial<Entry> = {}): Entry {
-  return {
-    n,
-    kind: 'commit',
-    at: AT + n,
-    appliedAt: AT,
-    state: 'applied',
-    revision: `${n}`.repeat(4),
-    appliedWith: null,
-    actor: { name: 'ana', email: 'ana@example.com', via: 'git' },
-    authors: ['ana'],
-    subject: `subject ${n}`,
-    pullRequest: null,
-    requestId: null,
-    reason: null,
-    changes: [change(`app/app-${n}`)],
-    effects: [],
-    ...parts,
-  };
-}
-
-function change(object: string, ...fields: string[]): Entry['changes'][number] {
-  return { object, change: 'update', fields, ids: { app_id: 1 }, path: null, moved_from: null };
-}
 
 async function add(store: Store, entries: Entry[], supersedes = false): Promise<boolean> {
   const expected = await store.historyState();

@@ -313,16 +313,20 @@ export async function drain(scheduler: Scheduler): Promise<void> {
   } while (scheduler.count() > 0);
 }
 
+/** A connection whose commands run at once and never fail. */
+export function calmDocuments(database: ModelDatabase): Documents {
+  const scheduler = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
+  return new ModelDocuments({ database, scheduler, nextFate: () => 'ok', mistake: null });
+}
+
 /** Opens a store on the model whose commands run at once and never fail; `wrap` may replace some of them. */
 export function calmStore(
   database: ModelDatabase,
   wrap: (documents: Documents) => Documents = (documents) => documents,
   inlineLimit = 1_000_000,
 ): Store {
-  const scheduler = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
-  const documents = new ModelDocuments({ database, scheduler, nextFate: () => 'ok', mistake: null });
   return new DocumentStore({
-    documents: wrap(documents),
+    documents: wrap(calmDocuments(database)),
     defaults: appDefaults(['nebula', 'bridge']),
     random: randomBytes,
     pause: () => Promise.resolve(),

@@ -325,6 +325,22 @@ export const rooms = {
       promise: 'the store that several managers share',
     },
   },
+  change: {
+    'wait-limit': { may: [], promise: 'how long a request waits for a pass' },
+    write: { may: [], promise: 'what a write asks for, and what writes depend on' },
+    refusals: { may: ['write'], promise: 'why a write is refused' },
+    preconditions: { may: ['write', 'refusals'], promise: 'If-Match' },
+    draft: {
+      may: ['write', 'refusals'],
+      promise: 'the commit of a set of changes, with nothing read or written',
+    },
+    batch: {
+      may: ['wait-limit', 'write', 'refusals', 'preconditions', 'draft'],
+      promise: 'drafts the writes that arrive together, publishes and confirms them',
+    },
+    writer: { may: ['write', 'refusals', 'draft', 'batch'], promise: 'the queue of writes' },
+    rollback: { may: ['write', 'refusals', 'batch'], promise: 'goes back, and previews that' },
+  },
   reconcile: {
     status: { may: [], promise: 'what the manager says of itself, and of problems' },
     backoff: { may: ['status'], promise: 'when something that failed is tried again' },

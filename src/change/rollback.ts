@@ -17,8 +17,8 @@ import { type Selection, selectedObjects } from '../rollback/selection.ts';
 import { commitToUndo, undo } from '../rollback/undo.ts';
 import { findRevision } from '../source/find-revision.ts';
 import type { Reader } from '../source/source.ts';
+import { takeSettled } from './batch/settle.ts';
 import { revisionAbsent } from './refusals.ts';
-import { takeSettled } from './settle.ts';
 import {
   type ChangeSet,
   MAX_ATTEMPTS,

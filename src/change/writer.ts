@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import { createLimiter } from '../async/limiter.ts';
 import { HoldfastError, ShutdownError } from '../errors.ts';
 import { keyOf } from '../protocol/name.ts';
-import { baseError, boundBase } from './base.ts';
-import { carryOut } from './carry-out.ts';
-import { objectFile } from './object-file.ts';
-import { previewOf } from './preview.ts';
+import { baseError, boundBase } from './batch/base.ts';
+import { carryOut } from './batch/carry-out.ts';
+import { objectFile } from './batch/object-file.ts';
+import { previewOf } from './batch/preview.ts';
+import { isAppDelete } from './draft/view.ts';
 import { ownError } from './refusals.ts';
-import { isAppDelete } from './view.ts';
 import {
   type ChangeSet,
   keysOf,

@@ -1,16 +1,16 @@
-import { forEachConcurrently } from '../async/concurrency.ts';
-import { Pace } from '../async/pace.ts';
-import type { DesiredState } from '../desired/state.ts';
-import { MAX_FILE_BYTES } from '../desired/yaml/document.ts';
-import { HoldfastError, kindOf } from '../errors.ts';
-import type { PassRunner } from '../reconcile/pass/pass.ts';
-import type { Head } from '../source/source.ts';
+import { forEachConcurrently } from '../../async/concurrency.ts';
+import { Pace } from '../../async/pace.ts';
+import type { DesiredState } from '../../desired/state.ts';
+import { MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
+import { HoldfastError, kindOf } from '../../errors.ts';
+import type { PassRunner } from '../../reconcile/pass/pass.ts';
+import type { Head } from '../../source/source.ts';
+import { type Draft, draftSet } from '../draft/draft.ts';
+import { filesOf, type WriteView } from '../draft/view.ts';
+import { ifMatchError } from '../preconditions.ts';
+import { keysOf, type WriteRequest, type WriterDependencies } from '../write.ts';
 import { type BoundBase, baseError, boundBase } from './base.ts';
-import { type Draft, draftSet } from './draft.ts';
 import { editableText } from './object-file.ts';
-import { ifMatchError } from './preconditions.ts';
-import { filesOf, type WriteView } from './view.ts';
-import { keysOf, type WriteRequest, type WriterDependencies } from './write.ts';
 
 /** How many writes are gathered at once, and how many files of one write are read at once. */
 const PORTION = 8;

@@ -1,11 +1,11 @@
-import { HoldfastError, kindOf, knownError, messageOf } from '../errors.ts';
-import { type Head, RepositoryConflict } from '../source/source.ts';
-import type { ObjectReads } from '../store/store.ts';
+import { HoldfastError, kindOf, knownError, messageOf } from '../../errors.ts';
+import { type Head, RepositoryConflict } from '../../source/source.ts';
+import type { ObjectReads } from '../../store/store.ts';
+import { ifMatchError } from '../preconditions.ts';
+import { MAX_ATTEMPTS, type QueuedWrite, type WriterDependencies } from '../write.ts';
 import { answer, confirm, type DraftedWrite } from './confirm.ts';
 import { draftOn } from './draft-batch.ts';
-import { ifMatchError } from './preconditions.ts';
 import { settleFor } from './settle.ts';
-import { MAX_ATTEMPTS, type QueuedWrite, type WriterDependencies } from './write.ts';
 
 /** Drafts, publishes and confirms a batch of writes, and answers each caller. Never rejects. */
 export async function carryOut(batch: QueuedWrite[], dependencies: WriterDependencies): Promise<void> {

@@ -1,11 +1,11 @@
-import { HoldfastError, knownError, messageOf } from '../errors.ts';
-import { keyOf } from '../protocol/name.ts';
-import type { Reader } from '../source/source.ts';
-import type { AtRevision, ObjectReads, StoredObject } from '../store/store.ts';
-import { storedObject } from '../store/stored-object.ts';
-import type { Draft } from './draft.ts';
-import { passWithin } from './wait-limit.ts';
-import type { QueuedWrite, WriterDependencies } from './write.ts';
+import { HoldfastError, knownError, messageOf } from '../../errors.ts';
+import { keyOf } from '../../protocol/name.ts';
+import type { Reader } from '../../source/source.ts';
+import type { AtRevision, ObjectReads, StoredObject } from '../../store/store.ts';
+import { storedObject } from '../../store/stored-object.ts';
+import type { Draft } from '../draft/draft.ts';
+import { passWithin } from '../wait-limit.ts';
+import type { QueuedWrite, WriterDependencies } from '../write.ts';
 
 /** A request and the commit that was drafted for it. */
 export interface DraftedWrite {

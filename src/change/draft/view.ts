@@ -1,10 +1,10 @@
-import type { Problem } from '../desired/problem.ts';
-import type { DesiredState } from '../desired/state.ts';
-import type { AppliedState } from '../plan/applied.ts';
-import { makePlan } from '../plan/plan.ts';
-import type { AppDefaults } from '../protocol/app.ts';
-import { type Kind, keyOf } from '../protocol/name.ts';
-import type { ChangeSet, Write } from './write.ts';
+import type { Problem } from '../../desired/problem.ts';
+import type { DesiredState } from '../../desired/state.ts';
+import type { AppliedState } from '../../plan/applied.ts';
+import { makePlan } from '../../plan/plan.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import { type Kind, keyOf } from '../../protocol/name.ts';
+import type { ChangeSet, Write } from '../write.ts';
 
 /** What drafting a write needs to know about the fleet at the head of the branch. */
 export interface WriteView {

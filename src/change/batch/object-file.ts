@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
-import { decodeText, MAX_FILE_BYTES } from '../desired/yaml/document.ts';
-import { HoldfastError } from '../errors.ts';
-import type { ObjectKey } from '../protocol/name.ts';
+import { decodeText, MAX_FILE_BYTES } from '../../desired/yaml/document.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { ObjectKey } from '../../protocol/name.ts';
+import type { ObjectFile, WriterDependencies } from '../write.ts';
 import { takeSettled } from './settle.ts';
-import type { ObjectFile, WriterDependencies } from './write.ts';
 
 /** Resolves to the file of an object at the head of the branch, valid or not; see `Writer.file`. */
 export async function objectFile(

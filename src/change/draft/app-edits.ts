@@ -1,11 +1,11 @@
-import type { Pace } from '../async/pace.ts';
-import type { AppBody, AppChange } from '../protocol/app.ts';
-import type { FileEdit } from '../source/source.ts';
+import type { Pace } from '../../async/pace.ts';
+import type { AppBody, AppChange } from '../../protocol/app.ts';
+import type { FileEdit } from '../../source/source.ts';
+import { absentError, blockedError, presentError } from '../refusals.ts';
+import type { AppWrite } from '../write.ts';
 import { targetFields, type WriteMode } from './fields.ts';
 import { editFile, newFile, removeFiles } from './file-edits.ts';
-import { absentError, blockedError, presentError } from './refusals.ts';
 import { exists, type WriteView } from './view.ts';
-import type { AppWrite } from './write.ts';
 
 /** Resolves to the file edits that carry out a write to an app; none if the files already have its content. */
 export async function appEdits(write: AppWrite, view: WriteView, pace: Pace): Promise<FileEdit[]> {

@@ -1,11 +1,11 @@
-import { classifyPath } from '../desired/file.ts';
-import type { HoldfastError } from '../errors.ts';
-import { keyOf } from '../protocol/name.ts';
-import { findRevision } from '../source/find-revision.ts';
-import type { Reader } from '../source/source.ts';
-import { changedSince, revisionAbsent } from './refusals.ts';
+import { classifyPath } from '../../desired/file.ts';
+import type { HoldfastError } from '../../errors.ts';
+import { keyOf } from '../../protocol/name.ts';
+import { findRevision } from '../../source/find-revision.ts';
+import type { Reader } from '../../source/source.ts';
+import { changedSince, revisionAbsent } from '../refusals.ts';
+import type { WriterDependencies } from '../write.ts';
 import { revisionRead } from './settle.ts';
-import type { WriterDependencies } from './write.ts';
 
 /** The revision that a write is bound to, and the keys of the objects that have changed since. */
 export interface BoundBase {

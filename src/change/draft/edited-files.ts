@@ -1,12 +1,12 @@
-import type { Pace } from '../async/pace.ts';
-import { classifyPath } from '../desired/file.ts';
-import { parseObjectText } from '../desired/parse.ts';
-import type { FileChange, StateFile } from '../desired/state.ts';
-import { isTooLarge } from '../desired/yaml/document.ts';
-import { HoldfastError } from '../errors.ts';
-import type { AppDefaults } from '../protocol/app.ts';
-import type { FileEdit } from '../source/source.ts';
-import { FileTooLarge } from './refusals.ts';
+import type { Pace } from '../../async/pace.ts';
+import { classifyPath } from '../../desired/file.ts';
+import { parseObjectText } from '../../desired/parse.ts';
+import type { FileChange, StateFile } from '../../desired/state.ts';
+import { isTooLarge } from '../../desired/yaml/document.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { AppDefaults } from '../../protocol/app.ts';
+import type { FileEdit } from '../../source/source.ts';
+import { FileTooLarge } from '../refusals.ts';
 import type { WriteView } from './view.ts';
 
 /** A file that a draft edits; a text is null where there is no file. */

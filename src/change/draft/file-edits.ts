@@ -1,12 +1,12 @@
-import { newFilePath } from '../desired/file.ts';
-import { cachedReadYaml, isTooLarge, type ReadYaml } from '../desired/yaml/document.ts';
-import { editYaml, renderYaml, salvageYaml } from '../desired/yaml/edit.ts';
-import type { Kind } from '../protocol/name.ts';
-import { type Fields, isMapValue } from '../protocol/values.ts';
-import type { FileEdit } from '../source/source.ts';
-import { FileTooLarge, fileMoved } from './refusals.ts';
+import { newFilePath } from '../../desired/file.ts';
+import { cachedReadYaml, isTooLarge, type ReadYaml } from '../../desired/yaml/document.ts';
+import { editYaml, renderYaml, salvageYaml } from '../../desired/yaml/edit.ts';
+import type { Kind } from '../../protocol/name.ts';
+import { type Fields, isMapValue } from '../../protocol/values.ts';
+import type { FileEdit } from '../../source/source.ts';
+import { FileTooLarge, fileMoved } from '../refusals.ts';
+import type { FileWrite } from '../write.ts';
 import type { WriteView } from './view.ts';
-import type { FileWrite } from './write.ts';
 
 /** Returns the edit that adds the file of a new object. */
 export function newFile(kind: Kind, name: string, fields: Fields): FileEdit {

@@ -1,5 +1,5 @@
-import { type AppChange, type AppDefaults, isDefault } from '../protocol/app.ts';
-import { type Fields, sameValue } from '../protocol/values.ts';
+import { type AppChange, type AppDefaults, isDefault } from '../../protocol/app.ts';
+import { type Fields, sameValue } from '../../protocol/values.ts';
 
 /**
  * How a write treats the fields that it does not name: `change` keeps them, `replace` resets them to their defaults.

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { Pace } from '../../src/async/pace.ts';
-import { draftSet as draftOf } from '../../src/change/draft.ts';
-import { ChangesRefused } from '../../src/change/refusals.ts';
-import { filesOf, type WriteView } from '../../src/change/view.ts';
-import { type ChangeSet, setOf, type Write, type WriteContext } from '../../src/change/write.ts';
-import { HoldfastError } from '../../src/errors.ts';
-import type { FileEdit } from '../../src/source/source.ts';
-import { appliedOf, DEFAULTS, type Files, stateOf, withoutMessage } from '../support/fleet.ts';
+import { Pace } from '../../../src/async/pace.ts';
+import { draftSet as draftOf } from '../../../src/change/draft/draft.ts';
+import { filesOf, type WriteView } from '../../../src/change/draft/view.ts';
+import { ChangesRefused } from '../../../src/change/refusals.ts';
+import { type ChangeSet, setOf, type Write, type WriteContext } from '../../../src/change/write.ts';
+import { HoldfastError } from '../../../src/errors.ts';
+import type { FileEdit } from '../../../src/source/source.ts';
+import { appliedOf, DEFAULTS, type Files, stateOf, withoutMessage } from '../../support/fleet.ts';
 
 const CONTEXT = { user: 'pat', email: 'pat@example.com', requestId: 'r-1', ifMatch: null };
 const RULES = { strict: false, at: 1_700_000_000_000 };

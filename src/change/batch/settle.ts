@@ -1,9 +1,9 @@
-import { HoldfastError } from '../errors.ts';
-import type { Reconciler } from '../reconcile/reconciler.ts';
-import type { Head } from '../source/source.ts';
-import { existenceErrors, ifMatchError } from './preconditions.ts';
-import { passWithin, withinLimit } from './wait-limit.ts';
-import type { QueuedWrite, WriteRequest, WriterDependencies } from './write.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { Reconciler } from '../../reconcile/reconciler.ts';
+import type { Head } from '../../source/source.ts';
+import { existenceErrors, ifMatchError } from '../preconditions.ts';
+import { passWithin, withinLimit } from '../wait-limit.ts';
+import type { QueuedWrite, WriteRequest, WriterDependencies } from '../write.ts';
 
 /**
  * The head that writes are drafted on. `isRefused`: STRICT refuses this head, and the store is at an earlier revision.

@@ -1,10 +1,10 @@
-import type { DeviceGroup } from '../protocol/device-group.ts';
-import { sameValue } from '../protocol/values.ts';
-import type { FileEdit } from '../source/source.ts';
+import type { DeviceGroup } from '../../protocol/device-group.ts';
+import { sameValue } from '../../protocol/values.ts';
+import type { FileEdit } from '../../source/source.ts';
+import { absentError, blockedError, presentError, unknownApps } from '../refusals.ts';
+import type { DeviceGroupWrite } from '../write.ts';
 import { editFile, newFile, removeFiles } from './file-edits.ts';
-import { absentError, blockedError, presentError, unknownApps } from './refusals.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
-import type { DeviceGroupWrite } from './write.ts';
 
 /** Returns the file edits that carry out a write to a device group; none if the file already has its content. */
 export function deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): FileEdit[] {

@@ -1,18 +1,18 @@
-import type { Pace } from '../async/pace.ts';
-import { compareProblems, type Problem } from '../desired/problem.ts';
-import type { FileChange } from '../desired/state.ts';
-import { type Plan, planning } from '../plan/plan.ts';
-import { portConflictsAt } from '../plan/port-conflicts.ts';
-import type { Step } from '../plan/step.ts';
-import { parseKey } from '../protocol/name.ts';
-import { ALLOW_EMPTY } from '../reconcile/pass/guard.ts';
-import type { CommitDraft } from '../source/source.ts';
+import type { Pace } from '../../async/pace.ts';
+import { compareProblems, type Problem } from '../../desired/problem.ts';
+import type { FileChange } from '../../desired/state.ts';
+import { type Plan, planning } from '../../plan/plan.ts';
+import { portConflictsAt } from '../../plan/port-conflicts.ts';
+import type { Step } from '../../plan/step.ts';
+import { parseKey } from '../../protocol/name.ts';
+import { ALLOW_EMPTY } from '../../reconcile/pass/guard.ts';
+import type { CommitDraft } from '../../source/source.ts';
+import { blockedError } from '../refusals.ts';
+import type { ChangeSet, Write, WriteContext } from '../write.ts';
 import { editObjects } from './edit-objects.ts';
 import { type EditedFile, EditedFiles } from './edited-files.ts';
 import { commitMessage } from './message.ts';
-import { blockedError } from './refusals.ts';
 import type { WriteView } from './view.ts';
-import type { ChangeSet, Write, WriteContext } from './write.ts';
 
 /** A commit to be made, and what it would change. */
 export interface Draft {

@@ -1,9 +1,9 @@
-import type { Pace } from '../async/pace.ts';
-import { subjectLine, summarizeStep, summarizeTogether } from '../plan/describe.ts';
-import type { Step } from '../plan/step.ts';
-import { keyOf } from '../protocol/name.ts';
-import { messageLine, messageParagraphs } from '../text/message.ts';
-import { type ChangeSet, keysOf, type Write, type WriteContext } from './write.ts';
+import type { Pace } from '../../async/pace.ts';
+import { subjectLine, summarizeStep, summarizeTogether } from '../../plan/describe.ts';
+import type { Step } from '../../plan/step.ts';
+import { keyOf } from '../../protocol/name.ts';
+import { messageLine, messageParagraphs } from '../../text/message.ts';
+import { type ChangeSet, keysOf, type Write, type WriteContext } from '../write.ts';
 
 /** The message of a commit; `subject` is its first line. */
 export interface Message {

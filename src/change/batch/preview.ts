@@ -1,14 +1,14 @@
 import { posix } from 'node:path';
-import { forEachYielding } from '../async/pace.ts';
-import { HoldfastError } from '../errors.ts';
-import { effectsOf } from '../plan/effect.ts';
-import { fileDiff } from '../plan/hunks.ts';
-import { effectRecord, stepRecord } from '../plan/records.ts';
-import type { FileDiff, Preview } from '../protocol/plan.ts';
-import type { Draft } from './draft.ts';
+import { forEachYielding } from '../../async/pace.ts';
+import { HoldfastError } from '../../errors.ts';
+import { effectsOf } from '../../plan/effect.ts';
+import { fileDiff } from '../../plan/hunks.ts';
+import { effectRecord, stepRecord } from '../../plan/records.ts';
+import type { FileDiff, Preview } from '../../protocol/plan.ts';
+import type { Draft } from '../draft/draft.ts';
+import { MAX_ATTEMPTS, type WriteRequest, type WriterDependencies } from '../write.ts';
 import { draftOn } from './draft-batch.ts';
 import { requestRefusal, settle } from './settle.ts';
-import { MAX_ATTEMPTS, type WriteRequest, type WriterDependencies } from './write.ts';
 
 /** Drafts a set on the head as a write would, and resolves to what it would do. Rejects as `Writer.preview` does. */
 export async function previewOf(request: WriteRequest, dependencies: WriterDependencies): Promise<Preview> {

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { targetFields, type WriteMode } from '../../src/change/fields.ts';
-import { completeApp } from '../../src/desired/app.ts';
-import { type AppChange, AppFields } from '../../src/protocol/app.ts';
-import { DEFAULTS } from '../support/fleet.ts';
-import { fewOptionalFields } from '../support/optional-fields.ts';
+import { targetFields, type WriteMode } from '../../../src/change/draft/fields.ts';
+import { completeApp } from '../../../src/desired/app.ts';
+import { type AppChange, AppFields } from '../../../src/protocol/app.ts';
+import { DEFAULTS } from '../../support/fleet.ts';
+import { fewOptionalFields } from '../../support/optional-fields.ts';
 
 const IMAGE = { container_image: 'web:1' };
 

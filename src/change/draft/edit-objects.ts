@@ -1,16 +1,16 @@
-import type { Pace } from '../async/pace.ts';
-import type { Problem } from '../desired/problem.ts';
-import { HoldfastError } from '../errors.ts';
-import { rankOf } from '../plan/step.ts';
-import { keyOf } from '../protocol/name.ts';
-import type { FileEdit } from '../source/source.ts';
+import type { Pace } from '../../async/pace.ts';
+import type { Problem } from '../../desired/problem.ts';
+import { HoldfastError } from '../../errors.ts';
+import { rankOf } from '../../plan/step.ts';
+import { keyOf } from '../../protocol/name.ts';
+import type { FileEdit } from '../../source/source.ts';
+import { blockedError, ChangesRefused, FileTooLarge } from '../refusals.ts';
+import { type ChangeSet, keysOf, type Write } from '../write.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
 import type { EditedFiles } from './edited-files.ts';
 import { putFile } from './file-edits.ts';
-import { blockedError, ChangesRefused, FileTooLarge } from './refusals.ts';
 import { exists, isAppDelete, problemsAt, type WriteView } from './view.ts';
-import { type ChangeSet, keysOf, type Write } from './write.ts';
 
 /**
  * Edits the files of a set, each change on the result of those before it. Resolves to the keys of its objects and of all that

@@ -62,7 +62,7 @@ describe('a folder that becomes read-only', () => {
     [
       'a folder of files',
       'desired-state/apps',
-      `git could not write apps/web.yaml in the checkout: ${NO_PERMISSION}`,
+      `git could not write desired-state/apps/web.yaml in the checkout: ${NO_PERMISSION}`,
     ],
   ])(
     'refuses writes with 503 until it is writable again, and leaves none half done: %s',

@@ -54,7 +54,7 @@ export function shownAddress({ base, namedBy }: Pick<ManagerAddress, 'base' | 'n
 
 /** Returns an address without the slashes at its end; null if it is not one of a server, or has credentials in it. */
 export function parseAddress(text: string): string | null {
-  const base = text.replace(/\/+$/, '');
+  const base = text.replace(/(?<!\/)\/+$/, '');
   return /^https?:\/\/[^\s@?#]+$/i.test(base) && URL.canParse(base) ? base : null;
 }
 

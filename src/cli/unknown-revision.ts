@@ -27,7 +27,7 @@ function emptyRevision(option: string): string {
 
 /** Returns a hint for a range such as `main...HEAD`, which `git diff` accepts. */
 function rangeHint(option: string, revision: string): string {
-  const [, from, end] = /^(.*?)\.\.\.?(.*)$/.exec(revision) ?? [];
+  const [, from, end] = /^(.*?)\.\.\.?(.*)/s.exec(revision) ?? [];
   if (from === undefined) return '';
   if (option !== '--against') return '; name one commit, not a range';
   return `; plan takes one commit, not a range. For what a branch changes: --against "$(git merge-base ${from || 'HEAD'} ${end || 'HEAD'})"`;

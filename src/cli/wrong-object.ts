@@ -1,6 +1,6 @@
 import { DESCRIPTORS } from '../desired/kinds.ts';
 import { HoldfastError } from '../errors.ts';
-import { KINDS, type Kind, keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
+import { KINDS, keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
 import { closestName } from '../suggest.ts';
 
 /** Returns the error of an object that never was, with the one that was probably meant, of those with these keys. */
@@ -23,10 +23,8 @@ export function meantHint({ kind, name }: ObjectKey, keys: Iterable<string>): st
 
 /** Returns the object whose file has a path such as `desired-state/apps/web.yaml`, or the end of it; null for any other text. */
 export function objectOfPath(text: string): string | null {
-  for (const kind of KINDS) {
-    const { folder } = DESCRIPTORS[kind];
-    const [, name] = new RegExp(`(?:^|/)${folder}/(?:[^/]+/)*([^/]+?)(?:\\.ya?ml)?$`).exec(text) ?? [];
-    if (name !== undefined) return keyOf(kind as Kind, name);
-  }
-  return null;
+  const folders = text.split('/');
+  const name = folders.pop()?.replace(/(?<=.)\.ya?ml$/, '') ?? '';
+  const kind = KINDS.find((each) => folders.includes(DESCRIPTORS[each].folder));
+  return kind === undefined || name === '' ? null : keyOf(kind, name);
 }

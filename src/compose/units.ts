@@ -9,7 +9,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   d: 86_400,
   w: 604_800,
 };
-const DURATION = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d|w)/g;
+const DURATION = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d|w)/gy;
 
 /** Returns the seconds of a duration such as `1m30s`; undefined if it is none. They can be a fraction. */
 export function secondsOf(text: string): number | undefined {

@@ -55,15 +55,12 @@ function objectRole(kind: Kind, name: string): FileRole {
   return { role: 'problem', severity: 'error', problem: fileProblem('name-invalid', message) };
 }
 
-const ROOT = new RegExp(`^(.+)/(?:${FOLDERS.join('|')})/.+\\.ya?ml$`);
-
 /**
  * Returns the folder that looks like the root of a desired state: `fleet` for `fleet/apps/web.yaml`; null if there is none.
  */
 export function desiredStateFolderOf(path: string): string | null {
-  // If the end does not match, the expression below would try it after each folder of that name in a deep path.
-  if (!/^.+\.ya?ml$/.test(path)) return null;
-  return ROOT.exec(path)?.[1] ?? null;
+  const end = Math.max(...FOLDERS.map((folder) => path.lastIndexOf(`/${folder}/`)));
+  return end > 0 && /[^/]\.ya?ml$/.test(path) ? path.slice(0, end) : null;
 }
 
 /** Returns the path for the file of a new object. */

@@ -100,5 +100,5 @@ export function webAddressOf(remote: string | null): string | null {
   const scheme = url?.[1] === 'http' ? 'http' : 'https';
   // The port of an ssh address says nothing about that of the page.
   const port = url?.[1] === 'ssh' ? '' : (url?.[3] ?? '');
-  return `${scheme}://${host}${port}/${path.replace(/\/+$/, '').replace(/\.git$/, '')}`;
+  return `${scheme}://${host}${port}/${path.replace(/(?<!\/)\/+$/, '').replace(/\.git$/, '')}`;
 }

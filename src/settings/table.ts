@@ -22,7 +22,7 @@ const Remote = z
     'must be https://…, ssh://…, user@host:path or a path that begins with /, ./ or ../',
   )
   .refine(
-    (text) => !/^https:\/\/[^/]*@/i.test(text) && !/^ssh:\/\/[^/@]*:[^/]*@/i.test(text),
+    (text) => !/^https:\/\/[^/]*@/i.test(text) && !/^ssh:\/\/[^/@:]*:[^/@]*@/i.test(text),
     'must not contain credentials; put them in GIT_USERNAME and GIT_TOKEN',
   )
   .refine(

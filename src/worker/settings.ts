@@ -23,13 +23,13 @@ const DAY = 86_400;
 /** The address of the manager, without a slash at its end. */
 const ManagerUrl = z
   .string()
-  .regex(/^https?:\/\/[^\s/?#]+[^\s?#]*$/, 'must be an http:// or https:// address without a query')
+  .regex(/^https?:\/\/[^\s/?#][^\s?#]*$/, 'must be an http:// or https:// address without a query')
   .refine(URL.canParse, 'must be an http:// or https:// address')
   .refine(
     (text) => !/^[^/]*\/\/[^/]*@/.test(text),
     'must not contain credentials; put them in DEVICE_AUTH_USER and DEVICE_AUTH_PASSWORD',
   )
-  .transform((text) => text.replace(/\/+$/, ''));
+  .transform((text) => text.replace(/(?<!\/)\/+$/, ''));
 /** Path of a unix socket. */
 const Socket = z
   .string()
@@ -48,7 +48,7 @@ const Folders = z
     (paths) => paths.every((path) => FOLDER.test(path)),
     'must be absolute paths without ".." separated by commas, or none',
   )
-  .transform((paths) => paths.map((path) => path.replace(/(?<=.)\/+$/, '')));
+  .transform((paths) => paths.map((path) => path.replace(/(?<!\/)\/+$/, '') || '/'));
 
 /** Every setting of the worker, in the order of the help text. Times are in seconds. */
 export const WORKER_SETTINGS = {

@@ -144,7 +144,7 @@ function parseBytes(bytes: Buffer): Body {
 
 /** Returns the message of the parser, without the part of the body that it quotes, which can contain a secret. */
 function reasonOf(error: unknown): string {
-  return messageOf(error).replace(/, (?:\.{3})?".*"(?:\.{3})? is not valid JSON$/s, '');
+  return messageOf(error).replace(/, (?:\.{3})?".*/s, '');
 }
 
 /** Returns the first unsafe fields or items. A body has room for half a million, more than anyone would read. */

@@ -24,6 +24,6 @@ export async function checkMongoAddress(uri: string): Promise<void> {
 
 /** Splits the credentials, which stand before the host, into the parts that a parser could quote in its error. */
 function credentialParts(uri: string): string[] {
-  const [, credentials = ''] = /^[^/]*\/*(.*)@/.exec(uri) ?? [];
+  const credentials = uri.slice(0, Math.max(uri.lastIndexOf('@'), 0)).replace(/^[^/]*\/*/, '');
   return credentials.split(/[:@/,?#&=]/).filter((part) => part !== '');
 }

@@ -78,14 +78,14 @@ function loginIn(entry: unknown, serveraddress: string): RegistryLogin | null {
   return {
     username: decoded.slice(0, colon),
     // Old versions of Docker filled it up with NUL characters.
-    password: decoded.slice(colon + 1).replace(/\0+$/, ''),
+    password: decoded.slice(colon + 1).replace(/(?<!\0)\0+$/, ''),
     serveraddress,
   };
 }
 
 /** Whether a key of Docker's file, a host or a URL, stands for this registry. */
 function isSameHost(key: string, registry: string): boolean {
-  const host = key.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
+  const [host = ''] = key.replace(/^https?:\/\//, '').split('/', 1);
   return host === registry || (isHub(host) && isHub(registry));
 }
 

@@ -11,7 +11,7 @@ const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp
     text: /\baccess( to the resource is|:)? (denied|forbidden)|incorrect username or password/i,
   },
   { code: 'unauthorized', text: /: denied(:|$)|invalid username\/password/i },
-  { code: 'image-missing', text: /manifest unknown|manifest for .* not found|name unknown/i },
+  { code: 'image-missing', text: /manifest unknown|manifest for \S+ not found|name unknown/i },
   { code: 'image-missing', text: /no such image|image not known|not found: does not exist/i },
   { code: 'network-missing', text: /network \S+ not found|unable to find network|network \S+ is ambiguous/i },
   { code: 'port-taken', text: /port is already allocated|address already in use/i },
@@ -21,7 +21,7 @@ const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp
   },
   { code: 'out-of-order', text: /address pools? |no available IPv[46] address|failed to create endpoint/i },
   { code: 'out-of-order', text: /\bdial unix\b|transport is closing/i },
-  { code: 'name-taken', text: /container name .* (is )?already in use/i },
+  { code: 'name-taken', text: /container name \S+ (is )?already in use/i },
   // What containerd says when it has a task, or a container, that dockerd does not know of. Docker 20.10 stays like that.
   { code: 'stuck', text: /\btask \S+ already exists|^id already in use/i },
   { code: 'absent', status: 404 },

@@ -84,7 +84,7 @@ function watch(request: ClientRequest, { limit, signal, method, path }: Call) {
     reason ??= why;
     request.destroy(why);
   };
-  const what = withShortIds(`${method} ${path.replace(/\?.*$/, '')}`);
+  const what = withShortIds(`${method} ${path.split('?', 1)[0]}`);
   const timer = setTimeout(
     () => end(new EngineError('timeout', `no answer of the engine for ${limit} seconds (${what})`)),
     limit * 1000,

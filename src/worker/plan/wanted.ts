@@ -90,7 +90,10 @@ function sourceOfMount(volume: string): string {
 function isAllowedMount(source: string, allowed: readonly string[] | null): boolean {
   if (!source.startsWith('/') || allowed === null) return true;
   if (source.split('/').includes('..')) return false;
-  const path = source.replace(/\/{2,}/g, '/').replace(/(?:\/\.)*\/?$/, '') || '/';
+  const path = `/${source
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/')}`;
   return allowed.some((folder) => path === folder || folder === '/' || path.startsWith(`${folder}/`));
 }
 

@@ -20,8 +20,8 @@ export interface GitContext {
  */
 const PROGRESS =
   /(?<![^\r\n])(?:[^\r\n]*\r(?!\n)|(?:remote: )?(?:[A-Z][a-z]+ \w+: [^\n]*, done\.[^\S\n]*|(?:Total \d|Delta compression )[^\n]*)\n)/g;
-/** What follows the ten-thousandth character of a line: patterns for messages take longer the longer a line is. */
-const REST_OF_LONG_LINE = /(?<=^|\n)([^\n]{10000})[^\n]+/g;
+/** What follows the thousandth character of a line: time can grow with the square of the length of a line. */
+const REST_OF_LONG_LINE = /(?<=^|[\r\n])([^\r\n]{1000})[^\r\n]+/g;
 
 /** A git call that did not end with exit code 0. `stderr` is for logs and for finding the cause, not for replies. */
 export class GitFailure extends Error {
@@ -31,7 +31,7 @@ export class GitFailure extends Error {
   readonly stderr: string;
 
   constructor(command: GitCommand, exitCode: number | null, stderr: string) {
-    const said = withoutMiddle(redact(withoutTemporaryNames(stderr)));
+    const said = redact(withoutTemporaryNames(withoutMiddle(stderr)));
     const shown = said.replaceAll(PROGRESS, '').trim().slice(0, 500);
     super(`git ${command.args[0]} failed: ${shown || `exit code ${exitCode}`}`);
     this.exitCode = exitCode;
@@ -206,7 +206,7 @@ function watchLimits(
 }
 
 /** Characters at each end of a long text that are kept: what git says stands at its begin or its end. */
-const KEPT = 2 ** 18;
+const KEPT = 2 ** 15;
 
 function withoutMiddle(text: string): string {
   return text.length <= 2 * KEPT ? text : `${text.slice(0, KEPT)}\n${text.slice(-KEPT)}`;

@@ -33,8 +33,8 @@ function parseBlame(output: string): BlamedLine[] {
       });
       revision = null;
     } else {
-      const [, name = '', value = ''] = /^(\S+) ?(.*)$/.exec(line) ?? [];
-      fields.set(name, value);
+      const [name = ''] = line.split(' ', 1);
+      fields.set(name, line.slice(name.length + 1));
     }
   }
   return lines;

@@ -52,7 +52,7 @@ async function askTips({ context }: RefStore, refs: readonly string[]): Promise<
  * adds the reason after the name.
  */
 const NOT_AS_EXPECTED =
-  /cannot lock ref .*: (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
+  /cannot lock ref '[^']*': (is at|reference already exists|reference is missing|unable to resolve reference '[^']*'$)/m;
 
 /** Whether git refused to move a ref because the ref was not where it was expected. */
 export function isRefMismatch(error: unknown): boolean {

@@ -159,7 +159,7 @@ export async function requireGit(context: GitContext): Promise<void> {
   } catch (error) {
     throw gitUnusable(error);
   }
-  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(text) ?? []).slice(1).map(Number);
+  const [major = 0, minor = 0] = (/(?<!\d)(\d+)\.(\d+)/.exec(text) ?? []).slice(1).map(Number);
   if (major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])) return;
   throw new HoldfastError(
     'invalid',

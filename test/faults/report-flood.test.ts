@@ -53,7 +53,8 @@ describe.skipIf(!canMount())('a device account that floods the disk with reports
 
     const next = await startProcessManager({ ...fleet, env: { ...DEVICES, REPORT_TTL: '1' } });
     await expect.poll(async () => (await flood(next, 1)).at(-1)).toBe(200);
-    expect((await changeWeb(next, 'after:1')).status).toBe(202);
+    const after = await changeWeb(next, 'after:1');
+    expect(after.status, after.text).toBe(202);
     await expectIntact(repository.folder);
     expect(await next.stop()).toBe(0);
   });

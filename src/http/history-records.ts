@@ -55,21 +55,7 @@ const shape = {
 };
 
 /** An entry of the history. */
-const HistoryEntry = z.object(shape).meta({ id: 'HistoryEntry' });
-
-/** A page of the history. */
-export const HistoryPage = z
-  .object({
-    entries: z.array(HistoryEntry),
-    next: z.string().nullable().describe('`after` of the next page; null on the last one.'),
-    total: z.int(),
-    complete: z.boolean().describe('Whether the history has everything that git has.'),
-    indexed_until: z.iso
-      .datetime()
-      .nullable()
-      .describe('While it is not complete: the time of the oldest commit that it has so far.'),
-  })
-  .meta({ id: 'HistoryPage' });
+export const HistoryEntry = z.object(shape).meta({ id: 'HistoryEntry' });
 
 const difference = {
   steps: z.array(StepRecord).describe('The first 500.'),

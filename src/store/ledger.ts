@@ -1,7 +1,7 @@
 import type { Effect } from '../plan/effect.ts';
 import type { ChangeType, FileOrigin } from '../plan/step.ts';
 import type { Kind } from '../protocol/name.ts';
-import type { NewOperation } from './operation.ts';
+import type { Operation } from './operation.ts';
 
 /**
  * What an act changed in one object, without any value of a field: those are read from git, by the blobs. A `prune` change is that
@@ -28,7 +28,7 @@ export interface Act {
   /** The revision that was applied, and the one before it (null: none, or the store was seeded since); null for an operation. */
   applied: { revision: string; before: string | null; branch: string | null } | null;
   /** The operation; null for an applied revision. */
-  operation: Pick<NewOperation, 'action' | 'name' | 'actor' | 'requestId' | 'reason'> | null;
+  operation: Pick<Operation, 'action' | 'name' | 'actor' | 'requestId' | 'reason'> | null;
   /** Keys of the objects that an applied revision has in another way, but that a problem held back. */
   held: string[];
   changes: LedgerChange[];

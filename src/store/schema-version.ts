@@ -1,7 +1,7 @@
 import { HoldfastError } from '../errors.ts';
 
 /** Schemas up to this version, of either store, were never released; such stores are refused. */
-export const LAST_UNRELEASED = 2;
+export const LAST_UNRELEASED = 6;
 
 /**
  * Throws `invalid` if a newer version of the product than this one, which knows the schema `known`, has written a store, or

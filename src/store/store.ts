@@ -8,7 +8,7 @@ import type { Kind, ObjectKey } from '../protocol/name.ts';
 import type { Report } from '../protocol/report.ts';
 import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from './entry.ts';
 import type { Act } from './ledger.ts';
-import type { NewOperation, OperationEntry } from './operation.ts';
+import type { Operation } from './operation.ts';
 import type { ReportPage, ReportQuery } from './report.ts';
 
 /** An applied app and the ids that the store gave it: `oid` is 24 hex digits, `appId` rises with every change. */
@@ -177,7 +177,7 @@ export interface PassStore extends StoreProgress, IdStore {
   changedObjects(mark: string): Promise<ChangedObjects | null>;
 }
 
-/** Raises ids without a commit, and logs these operations. */
+/** Raises ids without a commit, and logs these operations in the ledger. */
 export interface OperationStore {
   /**
    * Raises an app's id and logs the operation. Resolves to null if there is no such app. Rejects as `moved-on`, and
@@ -197,9 +197,7 @@ export interface OperationStore {
   /** Raises the prune id of every group and logs the operation. Resolves to the new ids by the group's name. */
   pruneAll(context: OperationContext): Promise<AtRevision<Record<string, number>>>;
   /** Logs an operation whose id a commit has raised: the restart of a stopped app. */
-  logOperation(entry: NewOperation): Promise<void>;
-  /** Resolves to entries with an id below `before` (null: all), newest first: at most `limit`, at least one if any. */
-  operations(before: number | null, limit: number): Promise<OperationEntry[]>;
+  logOperation(entry: Operation): Promise<void>;
 }
 
 /**

@@ -54,7 +54,8 @@ describe('docs/contract.md, 5.7, 7.3, 7.4 and 10.5: faults of the store', () => 
   it('An unforeseen failure is 500 with a request id, and its cause is in the log alone', async () => {
     const manager = await startManager({ files: SMALL_FLEET, logLevel: 'info' });
     await manager.post('/api/v2/prune');
-    openStore(manager).exec("UPDATE operations SET ids = '{'");
+    expect((await manager.get('/api/v2/operations')).body.operations).toHaveLength(1);
+    openStore(manager).exec("UPDATE entry_bodies SET body = '{'");
     const headers = { 'x-request-id': 'look-me-up' };
     const reply = await manager.get('/api/v2/operations', { headers });
     expect([reply.status, reply.body]).toEqual([500, { error: 'internal error', request_id: 'look-me-up' }]);

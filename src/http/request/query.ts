@@ -31,12 +31,6 @@ export function parameter<V extends z.ZodType<Value>>(text: z.ZodType<Value>, va
   }, value);
 }
 
-/** Makes the schema of the parameter that limits the entries of a page; `fallback` is its default. */
-export function pageSize(fallback: number) {
-  const size = z.int().min(1, 'must be 1 or more').max(1000, 'must be 1000 or less');
-  return parameter(WholeNumber, size).prefault(fallback).describe('Entries per page.');
-}
-
 /**
  * Reads the query of a request. Throws a 400 that names every bad parameter. Unknown parameters are ignored, except
  * attempts to smuggle in an operator, such as `hostname[$ne]=x` (docs/contract.md, 9.2).

@@ -6,10 +6,11 @@ import { NAME_PATTERN } from '../../protocol/name.ts';
 import type { Detail } from '../../reconcile/history/past.ts';
 import { ENTRY_KINDS, type EntryKind, type EntryQuery, type HistoryState, keys } from '../../store/entry.ts';
 import type { Api } from '../api.ts';
-import { EntryDetail, entryRecord, HistoryPage } from '../history-records.ts';
+import { EntryDetail, entryRecord, HistoryEntry } from '../history-records.ts';
 import { documented } from '../openapi/documented.ts';
 import { absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
-import { pageSize, readQuery, Text } from '../request/query.ts';
+import { Next, nextOf, pageParameters, startOf } from '../request/page.ts';
+import { readQuery, Text } from '../request/query.ts';
 
 const OBJECT = new RegExp(`^(app|device_group|device)/${NAME_PATTERN.source.slice(1)}`);
 const Objects = Text.regex(OBJECT, 'must be app/NAME, device_group/NAME or device/NAME');
@@ -40,9 +41,21 @@ const Query = z.strictObject({
   q: Text.regex(/^\P{Cc}*$/u, 'must not have control characters')
     .optional()
     .describe('A text in the subject, or in the name of an object.'),
-  page_size: pageSize(50),
-  after: Text.regex(/^-?\d{1,15}$/, 'must be a cursor, as `next` of the page before has it').optional(),
+  ...pageParameters,
 });
+
+const Page = z
+  .object({
+    entries: z.array(HistoryEntry),
+    next: Next,
+    total: z.int(),
+    complete: z.boolean().describe('Whether the history has everything that git has.'),
+    indexed_until: z.iso
+      .datetime()
+      .nullable()
+      .describe('While it is not complete: the time of the oldest commit that it has so far.'),
+  })
+  .meta({ id: 'HistoryPage' });
 
 const listDocs = documented({
   operationId: 'listHistory',
@@ -50,7 +63,7 @@ const listDocs = documented({
   summary: 'List what happened: commits, operations, refusals, rewrites; newest first',
   tag: 'history',
   querystring: Query,
-  reply: [200, json('A page of entries, with their first changes and effects.', HistoryPage)],
+  reply: [200, json('A page of entries, with their first changes and effects.', Page)],
   errors: { ...commonErrors, ...parameterErrors, ...absentErrors },
 });
 
@@ -71,19 +84,15 @@ export function historyRoutes(app: FastifyInstance, api: Api): void {
   const { past } = api;
   app.get('/api/v2/history', listDocs, async (request) => {
     const parameters = readQuery(request, Query);
-    const { page_size: size, after } = parameters;
+    const { page_size: size } = parameters;
     const query = await entryQuery(parameters, api);
-    const { entries, total, state, isCurrent } = await past.list(
-      query,
-      after === undefined ? null : Number(after),
-      size + 1,
-    );
+    const { entries, total, state, isCurrent } = await past.list(query, startOf(parameters), size + 1);
     const page = entries.slice(0, size);
     const isComplete = isCurrent && isWhole(state, api);
     const until = isComplete ? null : (state?.until ?? null);
     return {
       entries: page.map(entryRecord),
-      next: entries.length > size ? String(page.at(-1)?.n) : null,
+      next: nextOf(entries.length > size, page.at(-1)?.n),
       total,
       complete: isComplete,
       indexed_until: until === null ? null : new Date(until).toISOString(),

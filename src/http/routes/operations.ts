@@ -1,33 +1,30 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { OPERATIONS, type OperationEntry } from '../../store/operation.ts';
+import { parseKey } from '../../protocol/name.ts';
+import type { ListedEntry } from '../../store/entry.ts';
+import { OPERATIONS } from '../../store/operation.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
-import { pageSize, parameter, readQuery, WholeNumber } from '../request/query.ts';
+import { Next, nextOf, pageParameters, startOf } from '../request/page.ts';
+import { readQuery } from '../request/query.ts';
 
-const Query = z.object({
-  page_size: pageSize(100),
-  before: parameter(WholeNumber, z.int().min(1, 'must be 1 or more'))
-    .optional()
-    .describe(
-      'Only entries with an id below this one. For the next page, pass the id of the last entry; an empty page is the end.',
-    ),
-});
+const Query = z.strictObject(pageParameters);
 
+const Action = z.enum(OPERATIONS);
 const Operation = z
   .object({
-    id: z.int(),
+    id: z.int().describe('The `n` of its entry in the history.'),
     at: z.iso.datetime(),
     actor: z.string(),
-    action: z.enum(OPERATIONS),
+    action: Action,
     name: z.string().nullable().describe('The app or device group; null for a prune of all device groups.'),
-    request_id: z.string(),
+    request_id: z.string().nullable(),
     reason: z.string().nullable(),
     ids: z.record(z.string(), z.int()).describe('The new ids, by app or device group.'),
   })
   .meta({ id: 'Operation' });
-const Page = z.object({ operations: z.array(Operation) }).meta({ id: 'OperationPage' });
+const Page = z.object({ operations: z.array(Operation), next: Next }).meta({ id: 'OperationPage' });
 
 const docs = documented({
   operationId: 'listOperations',
@@ -35,19 +32,30 @@ const docs = documented({
   summary: 'List restarts and prunes, with who and when; newest first',
   tag: 'manager',
   querystring: Query,
-  reply: [200, json('A page of entries of the operations log.', Page)],
+  reply: [200, json('A page of operations, each with all of its ids.', Page)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 
-/** The operations log: restarts and prunes, which raise ids without a commit and so do not appear in git's history. */
-export function operationRoutes(app: FastifyInstance, { store }: Api): void {
+/** Restarts and prunes, which raise ids without a commit and so do not appear in git's history. */
+export function operationRoutes(app: FastifyInstance, { past }: Api): void {
   app.get('/api/v2/operations', docs, async (request) => {
-    const { before, page_size: size } = readQuery(request, Query);
-    const entries = await store.operations(before ?? null, size);
-    return { operations: entries.map(operationRecord) };
+    const parameters = readQuery(request, Query);
+    const { entries, isMore } = await past.operations(startOf(parameters), parameters.page_size);
+    return { operations: entries.map(operationRecord), next: nextOf(isMore, entries.at(-1)?.n) };
   });
 }
 
-function operationRecord({ requestId, at, ...entry }: OperationEntry): z.infer<typeof Operation> {
-  return { ...entry, at: new Date(at).toISOString(), request_id: requestId };
+function operationRecord(entry: ListedEntry): z.infer<typeof Operation> {
+  const { n: id, at, kind, actor, requestId, reason, changes } = entry;
+  const given = changes.map(({ object, ids }) => [parseKey(object).name, Object.values(ids ?? {})] as const);
+  return {
+    id,
+    at: new Date(at).toISOString(),
+    actor: actor.name,
+    action: Action.parse(kind),
+    name: kind === 'prune-all' ? null : (given[0]?.[0] ?? null),
+    request_id: requestId,
+    reason,
+    ids: Object.fromEntries(given.flatMap(([name, [id]]) => (id === undefined ? [] : [[name, id]]))),
+  };
 }

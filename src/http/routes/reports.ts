@@ -18,7 +18,8 @@ import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
 import { bodyOf } from '../request/body.ts';
 import { readJson } from '../request/fields.ts';
-import { pageSize, parameter, readQuery, Text, WholeNumber } from '../request/query.ts';
+import { pageSize } from '../request/page.ts';
+import { parameter, readQuery, Text, WholeNumber } from '../request/query.ts';
 import { RequestRefused } from '../request-refused.ts';
 import { sendAtRevision, withRevision } from '../revision.ts';
 

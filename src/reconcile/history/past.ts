@@ -23,6 +23,7 @@ import {
 } from '../../store/entry.ts';
 import type { HistoryStore } from '../../store/store.ts';
 import type { Indexer } from './indexer.ts';
+import { type OperationPage, readOperations } from './operations.ts';
 import { withKeys } from './range.ts';
 
 /** Values before and after, read from git; the first ones if there are very many. */
@@ -72,6 +73,8 @@ export interface Past {
     before: number | null,
     limit: number,
   ): Promise<EntryPage & { state: HistoryState | null; isCurrent: boolean }>;
+  /** See `readOperations`; those that were acknowledged before the call are indexed first. */
+  operations(before: number | null, limit: number): Promise<OperationPage>;
   /**
    * Resolves to the full id of a revision (`findRevision`), also of one that git does not have any more; null if there is
    * none.
@@ -121,6 +124,10 @@ export function createPast(dependencies: PastDependencies): Past {
       const page = await store.entries(query, before, limit);
       const state = await store.historyState();
       return { ...page, state, isCurrent: (await store.nextAct(state?.act ?? 0)) === null };
+    },
+    operations: async (before, limit) => {
+      await indexer.catchUp();
+      return readOperations(store, before, limit);
     },
     revision: async (name) =>
       (await reader.resolve(name)) ?? (await knownRevision(name, store)) ?? findRevision(name, dependencies),

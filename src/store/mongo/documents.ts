@@ -2,7 +2,6 @@ import type { HistoryPoint } from '../../ids/id-store.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { EntryKind, EntryQuery, HistoryState, Searched } from '../entry.ts';
-import type { OperationRow } from '../operation-page.ts';
 import type { ReportQuery } from '../report.ts';
 import type { StoredCounter } from '../rules/work.ts';
 
@@ -45,8 +44,6 @@ export interface Documents {
   objects(ids: readonly string[]): Promise<ObjectDocument[]>;
   /** Reads the documents with a version above `version`; writes in between can be visible in some of them. */
   objectsSince(version: number, scan?: ObjectScan): Promise<ObjectDocument[]>;
-  /** Reads operations with an id below `before`, newest first. */
-  operations(before: number, limit: number): Promise<OperationDocument[]>;
   /** Reads the rows of the first act with a number above `after`, in order; two commands. */
   nextLedger(after: number): Promise<LedgerDocument[]>;
   /** Reads entries below `before` that match, newest first, and counts all that match; several commands. */
@@ -115,7 +112,6 @@ export interface FleetRoot {
 
 export type Change =
   | { in: 'objects'; document: ObjectDocument }
-  | { in: 'operations'; document: OperationDocument }
   | { in: 'ledger'; document: LedgerDocument }
   | { in: 'entries'; document: EntryDocument }
   | { in: 'entry_parts'; document: EntryPartDocument };
@@ -148,11 +144,6 @@ export interface ObjectDocument {
   prune: DocumentCounter | null;
   /** Null for a deleted object. `content` is JSON text, which preserves the order of keys, and any key. */
   stored: { oid: string; content: string; hash: string; origin: FileOrigin | null } | null;
-}
-
-/** An entry of the operations log; `_id` is the version that it was written with. */
-export interface OperationDocument extends Omit<OperationRow, 'id'> {
-  _id: number;
 }
 
 /** A row of the ledger. `number` is the version that it was written with. */

@@ -2,8 +2,6 @@ import { forEachYielding } from '../../async/pace.ts';
 import type { CounterKind, CounterRow } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf, type ObjectKey } from '../../protocol/name.ts';
-import type { OperationEntry } from '../operation.ts';
-import { OperationPage, operationEntry } from '../operation-page.ts';
 import {
   appliedObject,
   groupContent,
@@ -22,14 +20,7 @@ import type {
   StoreState,
 } from '../store.ts';
 import { type Committer, requireVersion } from './committer.ts';
-import type {
-  DocumentCounter,
-  Documents,
-  FleetRoot,
-  ObjectDocument,
-  ObjectScan,
-  OperationDocument,
-} from './documents.ts';
+import type { DocumentCounter, Documents, FleetRoot, ObjectDocument, ObjectScan } from './documents.ts';
 import { rowOf } from './working-set.ts';
 
 /** What reads of the fleet depend on. */
@@ -38,11 +29,6 @@ export interface FleetReadOptions {
   committer: Committer;
   defaults: AppDefaults;
 }
-
-/**
- * How many operations are read at once; few, because a single one, such as a prune of all, can be as large as a page.
- */
-const OPERATIONS_AT_ONCE = 32;
 
 /** Reads of the fleet. Each sees exactly one version of the root. */
 export class FleetReads {
@@ -129,21 +115,6 @@ export class FleetReads {
     ]);
   }
 
-  operations(before: number | null, limit: number): Promise<OperationEntry[]> {
-    return this.#committer.read(async (root) => {
-      const page = new OperationPage(limit);
-      let end = Math.min(before ?? Number.MAX_SAFE_INTEGER, root.version + 1);
-      while (page.room > 0) {
-        const count = Math.min(page.room, OPERATIONS_AT_ONCE);
-        const found = await this.#documents.operations(end, count);
-        page.fill(entriesOf(found));
-        if (found.length < count) break;
-        end = found.at(-1)?._id ?? 0;
-      }
-      return page.entries;
-    });
-  }
-
   /** Lets other work run in between. */
   async #parse(documents: readonly ObjectDocument[]): Promise<ChangedObjects> {
     const found: ChangedObjects = { objects: [], gone: [] };
@@ -216,9 +187,4 @@ function markOf({ version, writer }: FleetRoot): string | null {
 function versionOf(mark: string, { recent }: FleetRoot): number | null {
   const [version = '', writer = ''] = mark.split('/');
   return recent.includes(writer) ? Number(version) : null;
-}
-
-/** Parses entries one by one, so that those for which a page has no room are never parsed. */
-function* entriesOf(documents: readonly OperationDocument[]): Generator<OperationEntry> {
-  for (const document of documents) yield operationEntry({ id: document._id, ...document });
 }

@@ -21,7 +21,6 @@ import type {
   LedgerDocument,
   ObjectDocument,
   ObjectScan,
-  OperationDocument,
   ReportDocument,
   ReportsSize,
   StagedChange,
@@ -112,16 +111,6 @@ export class MongoDocuments implements Documents {
     return this.#run((db) => objects(db).find(filter, { projection }).toArray());
   }
 
-  operations(before: number, limit: number): Promise<OperationDocument[]> {
-    return this.#run((db) =>
-      operations(db)
-        .find({ _id: { $lt: before } })
-        .sort({ _id: -1 })
-        .limit(limit)
-        .toArray(),
-    );
-  }
-
   nextLedger(after: number): Promise<LedgerDocument[]> {
     return this.#run((db) => nextLedger(db, after));
   }
@@ -177,10 +166,6 @@ function staged(db: Db): Collection<StagedChange> {
   return db.collection<StagedChange>(COLLECTIONS.staged);
 }
 
-function operations(db: Db): Collection<OperationDocument> {
-  return db.collection<OperationDocument>(COLLECTIONS.operations);
-}
-
 /** Documents in one command: at most a second's work, far below the driver's limits. */
 const CHUNK_SIZE = 1000;
 
@@ -193,7 +178,6 @@ async function putChunk(db: Db, changes: readonly Change[]): Promise<void> {
   const into = <I extends Change['in']>(name: I): Extract<Change, { in: I }>['document'][] =>
     changes.flatMap((change) => (change.in === name ? [change.document as never] : []));
   await putNewer(objects(db), into('objects'));
-  await insertMissing(operations(db), into('operations'));
   await insertMissing(db.collection(COLLECTIONS.ledger), into('ledger'));
   await insertMissing(db.collection(COLLECTIONS.entryParts), into('entry_parts'));
   await putNewer(db.collection<EntryDocument>(COLLECTIONS.entries), into('entries'));

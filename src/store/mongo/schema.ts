@@ -8,7 +8,6 @@ export const COLLECTIONS = {
   state: 'state',
   objects: 'objects',
   staged: 'staged_changes',
-  operations: 'operations',
   ledger: 'ledger',
   entries: 'history',
   entryParts: 'history_parts',
@@ -16,7 +15,7 @@ export const COLLECTIONS = {
 } as const;
 
 /** Raised with every change of the meaning of documents. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 7;
 
 const FLEET_BYTES = 16;
 

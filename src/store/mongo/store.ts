@@ -6,7 +6,7 @@ import { closedError } from '../closed.ts';
 import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
 import type { Act } from '../ledger.ts';
 import { oidGenerator } from '../object-id.ts';
-import type { NewOperation, OperationEntry } from '../operation.ts';
+import type { Operation } from '../operation.ts';
 import type { ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead, requireSequence } from '../rules/claim.ts';
@@ -155,12 +155,8 @@ export class DocumentStore implements Store {
     return this.#write('groups', (work) => pruneAll(work, context));
   }
 
-  logOperation(entry: NewOperation): Promise<void> {
+  logOperation(entry: Operation): Promise<void> {
     return this.#write([], (work) => log(work, entry));
-  }
-
-  operations(before: number | null, limit: number): Promise<OperationEntry[]> {
-    return this.#call(() => this.#reads.operations(before, limit));
   }
 
   nextAct(after: number): Promise<Act | null> {

@@ -4,25 +4,16 @@ import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf } from '../../protocol/name.ts';
 import { actRows } from '../ledger.ts';
 import type { NewOid } from '../object-id.ts';
-import type { NewOperation } from '../operation.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type {
   CounterWork,
   LedgerWork,
   ObjectContent,
   ObjectWork,
-  OperationWork,
   StoredCounter,
   Work,
 } from '../rules/work.ts';
-import type {
-  Change,
-  DocumentCounter,
-  FleetRoot,
-  LedgerDocument,
-  ObjectDocument,
-  OperationDocument,
-} from './documents.ts';
+import type { Change, DocumentCounter, FleetRoot, LedgerDocument, ObjectDocument } from './documents.ts';
 import { RootWork } from './root-work.ts';
 
 /** What a working set starts from. */
@@ -39,14 +30,12 @@ export class WorkingSet implements Work {
   readonly state: RootWork;
   readonly objects: ObjectWork;
   readonly counters: CounterWork;
-  readonly operations: OperationWork;
   readonly ledger: LedgerWork;
   readonly newOid: NewOid;
   readonly defaults: AppDefaults;
   readonly #version: number;
   readonly #documents: Map<string, ObjectDocument>;
   readonly #touched = new Set<string>();
-  readonly #entries: OperationDocument[] = [];
   #ledger: LedgerDocument[] = [];
 
   constructor({ root, documents, newOid, defaults }: WorkingSetOptions) {
@@ -57,7 +46,6 @@ export class WorkingSet implements Work {
     this.defaults = defaults;
     this.objects = this.#objectWork();
     this.counters = this.#counterWork();
-    this.operations = { add: (entry) => this.#log(entry) };
     this.ledger = {
       add: (act) => {
         const number = this.#version;
@@ -72,15 +60,7 @@ export class WorkingSet implements Work {
       const document = this.#documents.get(id) as ObjectDocument;
       return { in: 'objects', document: { ...document, version: this.#version } };
     });
-    return [
-      ...objects,
-      ...this.#entries.map((document): Change => ({ in: 'operations', document })),
-      ...this.#ledger.map((document): Change => ({ in: 'ledger', document })),
-    ];
-  }
-
-  #log({ ids, reason = null, ...operation }: NewOperation): void {
-    this.#entries.push({ _id: this.#version, ...operation, reason, ids: JSON.stringify(ids) });
+    return [...objects, ...this.#ledger.map((document): Change => ({ in: 'ledger', document }))];
   }
 
   #objectWork(): ObjectWork {

@@ -3,7 +3,7 @@ import { raise } from '../../ids/counter.ts';
 import type { CounterKind } from '../../ids/id-store.ts';
 import { ifMatchRefusal } from '../if-match.ts';
 import type { LedgerChange } from '../ledger.ts';
-import type { NewOperation } from '../operation.ts';
+import type { Operation } from '../operation.ts';
 import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
 import { storedApp, storedGroup } from './rows.ts';
 import type { Work } from './work.ts';
@@ -64,14 +64,13 @@ export async function pruneAll(
   return { value: ids, revision: work.state.appliedRevision() };
 }
 
-/** Implements `Store.logOperation` on a store's `Work`: adds an operation to its log and to the ledger. */
-export function log(work: Pick<Work, 'operations' | 'ledger'>, entry: NewOperation): void {
+/** Implements `Store.logOperation` on a store's `Work`: adds an operation to the ledger. */
+export function log(work: Pick<Work, 'ledger'>, entry: Operation): void {
   const { at, action, name, actor, requestId, reason, ids } = entry;
   const kind: CounterKind = action === 'restart' ? 'app' : 'prune';
   const changes = Object.entries(ids).map(([object, id]): LedgerChange => {
     return { kind, name: object, change: 'update', id, fields: [], before: null, after: null };
   });
-  work.operations.add(entry);
   const operation = { action, name, actor, requestId, ...(reason == null ? {} : { reason }) };
   work.ledger.add({ at, applied: null, operation, held: [], changes, effects: [] });
 }

@@ -5,7 +5,6 @@ import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { NewAct } from '../ledger.ts';
 import type { NewOid } from '../object-id.ts';
-import type { NewOperation } from '../operation.ts';
 import type { ObjectRow } from './rows.ts';
 
 /** The part of a stored object that a step sets. */
@@ -29,7 +28,6 @@ export interface Work {
   state: StateWork;
   objects: ObjectWork;
   counters: CounterWork;
-  operations: OperationWork;
   ledger: LedgerWork;
   /** Makes the `_id` of objects. The caller must store the last one by `state.setLastOid`. */
   newOid: NewOid;
@@ -78,10 +76,6 @@ export interface CounterWork {
   clearHash(kind: CounterKind, name: string): void;
   /** Sets `changed` in some of the counters that have a lower value. Returns false if there were none. */
   markSomeChanged(changed: number): boolean;
-}
-
-export interface OperationWork {
-  add(entry: NewOperation): void;
 }
 
 export interface LedgerWork {

@@ -2,19 +2,14 @@ import { HoldfastError } from '../../errors.ts';
 import { LAST_UNRELEASED, refuseOtherSchema } from '../schema-version.ts';
 import { type Database, prepare } from './connection.ts';
 import { isNotADatabase, REMEDY } from './errors.ts';
-import { addHistory, addOperationReason, addReportBytes, createSchema } from './schema.ts';
+import { createSchema } from './schema.ts';
 import { inTransaction } from './transaction.ts';
 
 /** Brings a database from one version to the next, inside a transaction. `fleet` is the identity for a new database. */
 export type Migration = (db: Database, fleet: string) => void;
 
 /** All migrations, oldest first; the first makes version `LAST_UNRELEASED + 1`. A release may only append to them. */
-export const MIGRATIONS: readonly Migration[] = [
-  createSchema,
-  addReportBytes,
-  addHistory,
-  addOperationReason,
-];
+export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** "Hold" in ASCII. The file's header contains it, to distinguish Holdfast's files from those of other programs. */
 const APPLICATION_ID = 0x486f6c64;

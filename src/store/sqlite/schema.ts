@@ -1,7 +1,7 @@
 import { type Database, prepare } from './connection.ts';
 
 /**
- * Version 3, the first to be released.
+ * The first version to be released.
  *
  * A counter outlives its object. While an object is stored, its id is the counter's `last`. `counters.hash` is the
  * seeded hash of an object that is not stored; `changed` is the id sequence of the last change. `state.seeded_from` is
@@ -10,6 +10,9 @@ import { type Database, prepare } from './connection.ts';
  * Reports are read in ascending order of `seq`, which is also the order of `oid`. Their indexes contain `seq` after the
  * column that is tested for equality, and before the other columns of filters. So rows come out sorted, and the row
  * with the body is read only if all filters match.
+ *
+ * In the ledger and in entries of the history, `body` is JSON, cut into parts if it is long; the first part of an entry is what
+ * a list shows. `entries_by_time` is narrow, since counts read all of it. `state.history` is a `HistoryState`, as JSON.
  *
  * `position` begins so high that SQLite stores it in six bytes, and is the last column. So it is always the last six
  * bytes of its page, where `checkLog` reads it.
@@ -28,7 +31,9 @@ CREATE TABLE state (
   default_floor INTEGER NOT NULL DEFAULT 0,
   id_sequence INTEGER NOT NULL DEFAULT 0,
   last_oid TEXT,
-  seeded_from TEXT
+  seeded_from TEXT,
+  report_bytes INTEGER NOT NULL DEFAULT 0,
+  history TEXT
 ) STRICT;
 
 CREATE TABLE log_position (
@@ -58,16 +63,6 @@ CREATE TABLE counters (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX counters_by_change ON counters (changed);
 
-CREATE TABLE operations (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  at INTEGER NOT NULL,
-  actor TEXT NOT NULL,
-  action TEXT NOT NULL,
-  name TEXT,
-  request_id TEXT NOT NULL,
-  ids TEXT NOT NULL
-) STRICT;
-
 CREATE TABLE reports (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   oid TEXT NOT NULL UNIQUE,
@@ -84,30 +79,7 @@ CREATE INDEX reports_by_time ON reports (created, seq, updated);
 CREATE INDEX reports_by_updated ON reports (updated, seq, created);
 CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
-`;
 
-/**
- * The bytes of a row of `reports`, in SQL: its texts in the table and in the indexes, and about as much as the rest takes.
- * `state.report_bytes` is the sum. A change needs a migration that sums it up again.
- */
-export const REPORT_BYTES =
-  'octet_length(body) + 2 * octet_length(hostname) + 3 * octet_length(device_group) + 200';
-
-/** Version 4: the store knows how many bytes its reports have. */
-export function addReportBytes(db: Database): void {
-  db.exec(`ALTER TABLE state ADD COLUMN report_bytes INTEGER NOT NULL DEFAULT 0; ${SUM_REPORT_BYTES}`);
-}
-
-/** Sets `state.report_bytes`. */
-const SUM_REPORT_BYTES = `
-UPDATE state SET report_bytes = (SELECT coalesce(sum(${REPORT_BYTES}), 0) FROM reports);`;
-
-/**
- * Version 5: the ledger and the entries of the history. `body` is JSON, cut into parts if it is long; the first part of an entry is
- * what a list shows. `entries_by_time` is narrow, since counts read all of it. `state.history` is a `HistoryState`, as JSON.
- */
-export function addHistory(db: Database): void {
-  db.exec(`
 CREATE TABLE ledger (
   number INTEGER NOT NULL,
   part INTEGER NOT NULL,
@@ -135,9 +107,14 @@ CREATE TABLE entry_bodies (
   body TEXT NOT NULL,
   PRIMARY KEY (n, part)
 ) STRICT;
+`;
 
-ALTER TABLE state ADD COLUMN history TEXT;`);
-}
+/**
+ * The bytes of a row of `reports`, in SQL: its texts in the table and in the indexes, and about as much as the rest takes.
+ * `state.report_bytes` is the sum.
+ */
+export const REPORT_BYTES =
+  'octet_length(body) + 2 * octet_length(hostname) + 3 * octet_length(device_group) + 200';
 
 /** Creates the tables in an empty database. `fleet` is the identity of its fleet, in random hexadecimal digits. */
 export function createSchema(db: Database, fleet: string): void {
@@ -146,9 +123,4 @@ export function createSchema(db: Database, fleet: string): void {
   // At a random place, so that the logs of two stores hardly ever have the same positions (see `LogPosition`).
   const position = 2 ** 32 + Number.parseInt(fleet.slice(0, 11), 16);
   prepare(db, 'INSERT INTO log_position (one, position) VALUES (1, ?)').run(position);
-}
-
-/** Adds why an operation was asked for. */
-export function addOperationReason(db: Database): void {
-  db.exec('ALTER TABLE operations ADD COLUMN reason TEXT');
 }

@@ -7,7 +7,7 @@ import type { Report } from '../../protocol/report.ts';
 import { closedError } from '../closed.ts';
 import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
 import type { Act } from '../ledger.ts';
-import type { NewOperation, OperationEntry } from '../operation.ts';
+import type { Operation } from '../operation.ts';
 import type { ReportPage, ReportQuery } from '../report.ts';
 import { dropAll } from '../report-expiry.ts';
 import { ReportIntake, type ReportList } from '../report-intake.ts';
@@ -178,12 +178,8 @@ export class SqliteStore implements Store {
     return this.#writeAsync(() => pruneAll(this.#writes, context));
   }
 
-  logOperation(entry: NewOperation): Promise<void> {
+  logOperation(entry: Operation): Promise<void> {
     return this.#write(() => log(this.#writes, entry));
-  }
-
-  operations(before: number | null, limit: number): Promise<OperationEntry[]> {
-    return this.#read(() => this.#reads.operations.before(before, limit));
   }
 
   nextAct(after: number): Promise<Act | null> {

@@ -7,7 +7,6 @@ import { Ledger, LedgerReads } from './ledger.ts';
 import { LogPosition } from './log.ts';
 import { ObjectReads } from './object-reads.ts';
 import { Objects } from './objects.ts';
-import { OperationLog, OperationReads } from './operations.ts';
 import { ReportPages } from './report-pages.ts';
 import { Reports } from './reports.ts';
 import { StateReads, StateWrites } from './state.ts';
@@ -17,7 +16,6 @@ export interface Writes {
   state: StateWrites;
   objects: Objects;
   counters: Counters;
-  operations: OperationLog;
   ledger: Ledger;
   history: History;
   reports: Reports;
@@ -33,7 +31,6 @@ export interface Reads {
   state: StateReads;
   objects: ObjectReads;
   counters: CounterReads;
-  operations: OperationReads;
   ledger: LedgerReads;
   history: HistoryReads;
   reports: ReportPages;
@@ -50,7 +47,6 @@ export function prepareWrites(
     state,
     objects: new Objects(db),
     counters: new Counters(db),
-    operations: new OperationLog(db),
     ledger: new Ledger(db),
     history: new History(db),
     reports: new Reports(db),
@@ -66,7 +62,6 @@ export function prepareReads(db: Database, defaults: AppDefaults): Reads {
     state: new StateReads(db),
     objects: new ObjectReads(db, defaults),
     counters: new CounterReads(db),
-    operations: new OperationReads(db),
     ledger: new LedgerReads(db),
     history: new HistoryReads(db),
     reports: new ReportPages(db),

@@ -13,12 +13,11 @@ interface Entry {
   name: string | null;
 }
 
-/** Hides the table of operations from the manager, as a damaged store would; returns the database. */
-function withoutOperations({ dataFolder }: TestManager): InstanceType<typeof DatabaseSync> {
+/** Executes this SQL in the store of the manager. */
+function inStore({ dataFolder }: TestManager, sql: string): void {
   const db = new DatabaseSync(join(dataFolder, 'store.sqlite'), { timeout: 1000 });
   onTestFinished(() => db.close());
-  db.exec('ALTER TABLE operations RENAME TO away');
-  return db;
+  db.exec(sql);
 }
 
 describe('GET /api/v2/operations', () => {
@@ -60,17 +59,27 @@ describe('GET /api/v2/operations', () => {
         },
         { ...common, reason: null, action: 'restart', name: 'web', request_id: 'one', ids: { web } },
       ],
+      next: null,
     });
   });
 
-  it('returns the next page for the id of the last entry as "before"', async () => {
+  it('returns the next page for `next` as `after`', async () => {
     const all = await page();
     const ids = all.map(({ id }) => id);
     expect(ids).toEqual([...ids].sort((a, b) => b - a));
-    expect(await page('?page_size=3')).toEqual(all.slice(0, 3));
-    expect(await page(`?page_size=3&before=${ids[2]}`)).toEqual(all.slice(3));
-    expect(await page(`?before=${ids[3]}`)).toEqual([]);
-    expect(await page('?before=999999999999999&page_size=1000')).toEqual(all);
+    const first = (await manager().get(`${URL}?page_size=3`)).body;
+    expect(first).toEqual({ operations: all.slice(0, 3), next: String(ids[2]) });
+    const second = (await manager().get(`${URL}?page_size=3&after=${first.next}`)).body;
+    expect(second).toEqual({ operations: all.slice(3), next: null });
+    expect(await page(`?after=${ids[3]}`)).toEqual([]);
+    expect(await page('?after=999999999999999&page_size=1000')).toEqual(all);
+  });
+
+  it('has each operation as an entry of the history with the same number', async () => {
+    const { entries } = (await manager().get('/api/v2/history?kind=restart,prune,prune-all')).body;
+    expect(entries.map(({ n, kind }: { n: number; kind: string }) => [n, kind])).toEqual(
+      (await page()).map(({ id, action }) => [id, action]),
+    );
   });
 
   it.each([
@@ -79,21 +88,20 @@ describe('GET /api/v2/operations', () => {
     ['page_size=', 'page_size'],
     ['page_size=ten', 'page_size'],
     ['page_size=1&page_size=2', 'page_size'],
-    ['before=0', 'before'],
-    ['before=-1', 'before'],
-    ['before=1.5', 'before'],
-    ['before=1&before=2', 'before'],
-    ['before[$gt]=1', 'before[$gt]'],
+    ['after=', 'after'],
+    ['after=1.5', 'after'],
+    ['after=1&after=2', 'after'],
+    ['after[$gt]=1', 'after[$gt]'],
+    ['before=1', 'before'],
   ])('refuses a bad parameter with a 400 that names it: %s', async (query, parameter) => {
     const { status, body } = await manager().get(`${URL}?${query}`);
     expect(status).toBe(400);
     expect(body).toEqual({ invalid_parameters: { [parameter]: expect.any(String) } });
   });
 
-  it('reports every bad parameter at once, and ignores unknown ones', async () => {
-    const { body } = await manager().get(`${URL}?page_size=x&before=y`);
-    expect(Object.keys(body.invalid_parameters).sort()).toEqual(['before', 'page_size']);
-    expect((await manager().get(`${URL}?colour=red`)).status).toBe(200);
+  it('reports every bad parameter at once', async () => {
+    const { body } = await manager().get(`${URL}?page_size=x&after=y&colour=red`);
+    expect(Object.keys(body.invalid_parameters).sort()).toEqual(['after', 'colour', 'page_size']);
   });
 
   it('requires credentials, and refuses other methods with 405', async () => {
@@ -113,9 +121,9 @@ describe('GET /api/v2/operations', () => {
       {
         in: 'query',
         name: 'page_size',
-        schema: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+        schema: { type: 'integer', minimum: 1, maximum: 1000, default: 50 },
       },
-      { in: 'query', name: 'before', schema: { type: 'integer', minimum: 1 } },
+      { in: 'query', name: 'after', schema: { type: 'string' } },
       { in: 'header', name: 'X-Request-Id' },
     ]);
     const statuses = ['200', '400', '401', '403', '421', '500', '503', '408'];
@@ -125,7 +133,7 @@ describe('GET /api/v2/operations', () => {
 
 it('GET /api/v2/operations returns operations from before a restart, and no configuration changes', async () => {
   const first = await startManager({ files: SMALL_FLEET });
-  expect((await first.get(URL)).body).toEqual({ operations: [] });
+  expect((await first.get(URL)).body).toEqual({ operations: [], next: null });
   await first.put('/api/v2/apps/web/update', { container_image: 'nginx:1.27' });
   await first.post('/api/v2/prune');
   const next = await first.restart();
@@ -135,16 +143,20 @@ it('GET /api/v2/operations returns operations from before a restart, and no conf
 
 it('GET /api/v2/operations answers 503 while the store cannot be read', async () => {
   const manager = await startManager({ files: SMALL_FLEET });
-  const db = withoutOperations(manager);
+  inStore(manager, 'ALTER TABLE entries RENAME TO away');
   const { status, body } = await manager.get(URL);
   expect([status, body]).toMatchObject([503, { error: expect.any(String), request_id: expect.any(String) }]);
-  db.exec('ALTER TABLE away RENAME TO operations');
+  inStore(manager, 'ALTER TABLE away RENAME TO entries');
   expect((await manager.get(URL)).status).toBe(200);
 });
 
 it('the restart of a stopped app whose operation cannot be stored is a 503 with its commit', async () => {
   const manager = await startManager({ files: SMALL_FLEET });
-  withoutOperations(manager);
+  inStore(
+    manager,
+    `CREATE TRIGGER fail BEFORE INSERT ON ledger WHEN NEW.body LIKE '%"action":"restart"%'
+     BEGIN SELECT RAISE(ABORT, 'boom'); END`,
+  );
   const { status, body } = await manager.post('/api/v2/apps/cron/restart');
   const revision = await manager.repository.git('rev-parse', 'HEAD');
   expect([status, body]).toMatchObject([503, { error: expect.any(String), revision, applied: true }]);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Entry, EntryQuery } from '../../../src/store/entry.ts';
-import type { Act } from '../../../src/store/ledger.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { ALL, change, entry, STATE } from './entries.ts';
 import {
   AT,
+  acts,
   app,
   appStep,
   CONTEXT,
@@ -23,12 +23,6 @@ async function add(store: Store, entries: Entry[], supersedes = false): Promise<
   const expected = await store.historyState();
   const newest = Math.max(expected?.newest ?? 0, ...entries.map(({ n }) => n));
   return store.addEntries({ expected, next: { ...(expected ?? STATE), newest }, entries, supersedes });
-}
-
-async function acts(store: Store): Promise<Act[]> {
-  const found: Act[] = [];
-  for (let act = await store.nextAct(0); act !== null; act = await store.nextAct(act.number)) found.push(act);
-  return found;
 }
 
 async function numbers(store: Store, query: Partial<EntryQuery>): Promise<number[]> {

@@ -134,7 +134,6 @@ export function stateContract(open: OpenStore): void {
       pruneGroup: (store) => store.pruneGroup('edge', CONTEXT),
       pruneAll: (store) => store.pruneAll(CONTEXT),
       logOperation: (store) => store.logOperation({ ...CONTEXT, action: 'restart', name: 'web', ids: {} }),
-      operations: (store) => store.operations(null, 1),
       nextAct: (store) => store.nextAct(0),
       historyState: (store) => store.historyState(),
       addEntries: (store) =>

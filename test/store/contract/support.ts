@@ -5,6 +5,8 @@ import type { FileOrigin, Step } from '../../../src/plan/step.ts';
 import { type App, appDefaults } from '../../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import type { Kind } from '../../../src/protocol/name.ts';
+import type { Act } from '../../../src/store/ledger.ts';
+import type { Operation } from '../../../src/store/operation.ts';
 import type { AssignedId, OperationContext, Store } from '../../../src/store/store.ts';
 
 /** How a store is opened; without a limit by default. */
@@ -113,6 +115,21 @@ export async function counterOf(store: Store, kind: CounterKind, name: string): 
   return rows.find((row) => row.kind === kind && row.name === name) ?? null;
 }
 
+/** The acts of the ledger, oldest first. */
+export async function acts(store: Store): Promise<Act[]> {
+  const found: Act[] = [];
+  for (let act = await store.nextAct(0); act !== null; act = await store.nextAct(act.number)) found.push(act);
+  return found;
+}
+
+/** The operations that the ledger has, newest first. */
+export async function operationsOf(store: Store): Promise<Operation[]> {
+  return (await acts(store)).reverse().flatMap(({ at, operation, changes }) => {
+    const ids = changes.map(({ name, id }) => [name, id ?? 0] as const);
+    return operation === null ? [] : [{ at, ...operation, ids: Object.fromEntries(ids) }];
+  });
+}
+
 /** The state, objects, counters and operations of a store, for a check that nothing has changed. */
 export async function everything(store: Store): Promise<unknown> {
   const objects = await store.appliedObjects();
@@ -130,7 +147,7 @@ export async function everything(store: Store): Promise<unknown> {
     groups: await Promise.all(groups.map((name) => store.group(name))),
     infos: await Promise.all(groups.map((name) => store.groupInfo(name).catch(kindOf))),
     counters: (await store.counters(0)).sort(byKey),
-    operations: await store.operations(null, 1000),
+    operations: await operationsOf(store),
   };
 }
 

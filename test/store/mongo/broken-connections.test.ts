@@ -10,6 +10,7 @@ import {
   everything,
   group,
   groupStep,
+  operationsOf,
   pass,
   rejection,
 } from '../contract/support.ts';
@@ -56,7 +57,7 @@ describe.skipIf(SERVER.isMissing)('connections between the driver and the server
           expect(['none', 'unavailable']).toContain(outcome);
           expect(after - before).toBeGreaterThanOrEqual(outcome === 'none' ? 1 : 0);
           expect(after - before).toBeLessThanOrEqual(1);
-          const entries = await direct.store.operations(null, 100);
+          const entries = await operationsOf(direct.store);
           expect(entries).toHaveLength(after - 1);
         }
       },

@@ -7,7 +7,17 @@ import { appDefaults } from '../../../src/protocol/app.ts';
 import type { Documents } from '../../../src/store/mongo/documents.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { app, appId, appStep, CONTEXT, group, groupStep, pass, rejection } from '../contract/support.ts';
+import {
+  app,
+  appId,
+  appStep,
+  CONTEXT,
+  group,
+  groupStep,
+  operationsOf,
+  pass,
+  rejection,
+} from '../contract/support.ts';
 import { ModelDatabase, ModelDocuments } from './model.ts';
 
 /** Runs every command at once. */
@@ -72,7 +82,7 @@ describe('an election whose new primary does not show the last changes yet', () 
       replace: (documents) => ({ objects: afterEvent(elect, (ids) => documents.objects(ids)) }),
     });
     expect((await other.restartApp('web', CONTEXT))?.value.appId).toBe(3);
-    expect(await other.operations(null, 10)).toHaveLength(2);
+    expect(await operationsOf(other)).toHaveLength(2);
   });
 
   it('makes a read during which it happens return one version', async () => {
@@ -216,7 +226,7 @@ describe('an election whose new primary does not show the last changes yet', () 
     });
     expect((await store.restartApp('web', CONTEXT))?.value.appId).toBe(3);
     expect(await appId(store, 'web')).toBe(3);
-    expect(await store.operations(null, 10)).toHaveLength(2);
+    expect(await operationsOf(store)).toHaveLength(2);
   });
 
   it('makes a call settle a write again that another call has settled on the old primary', async () => {

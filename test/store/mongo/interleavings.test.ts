@@ -5,7 +5,7 @@ import type { Step } from '../../../src/plan/step.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
 import type { GroupInfo, Store } from '../../../src/store/store.ts';
-import { AT, app, appStep, CONTEXT, group, groupStep } from '../contract/support.ts';
+import { AT, app, appStep, CONTEXT, group, groupStep, operationsOf } from '../contract/support.ts';
 import { MarkFollower } from './mark-follower.ts';
 import { drain, type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
 
@@ -224,7 +224,7 @@ class World {
     expect(db).toBeLessThanOrEqual(1 + this.branch);
     expect(web - db).toBeGreaterThanOrEqual(restarts);
     expect(web - db).toBeLessThanOrEqual(restarts + unknownRestarts);
-    const entries = await store.operations(null, 1000);
+    const entries = await operationsOf(store);
     const raised = entries.filter(({ ids }) => Object.keys(ids).length > 0);
     expect(raised).toHaveLength(web - db + pruneId - 1);
   }

@@ -15,7 +15,6 @@ import type {
   LedgerDocument,
   ObjectDocument,
   ObjectScan,
-  OperationDocument,
   ReportsSize,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
@@ -50,7 +49,6 @@ export type Mistake =
 interface Contents {
   root: FleetRoot;
   objects: Map<string, ObjectDocument>;
-  operations: Map<number, OperationDocument>;
   ledger: Map<string, LedgerDocument>;
   entries: Map<number, EntryDocument>;
   entryParts: Map<string, EntryPartDocument>;
@@ -65,7 +63,6 @@ export class ModelDatabase {
   #primary: Contents = {
     root: newFleetRoot('f'),
     objects: new Map(),
-    operations: new Map(),
     ledger: new Map(),
     entries: new Map(),
     entryParts: new Map(),
@@ -192,15 +189,6 @@ export class ModelDocuments implements Documents {
     );
   }
 
-  operations(before: number, limit: number): Promise<OperationDocument[]> {
-    return this.#read(({ operations }) =>
-      [...operations.values()]
-        .filter(({ _id }) => _id < before)
-        .sort((a, b) => b._id - a._id)
-        .slice(0, limit),
-    );
-  }
-
   nextLedger(after: number): Promise<LedgerDocument[]> {
     return this.#read(({ ledger }) => {
       const later = [...ledger.values()].filter(({ number }) => number > after);
@@ -248,7 +236,7 @@ export class ModelDocuments implements Documents {
     return Promise.resolve(0);
   }
 
-  #putOne({ objects, operations, ledger, entries, entryParts }: Contents, change: Change): void {
+  #putOne({ objects, ledger, entries, entryParts }: Contents, change: Change): void {
     const { document } = structuredClone(change);
     if (change.in === 'ledger') ledger.set(change.document._id, document as LedgerDocument);
     if (change.in === 'entry_parts') entryParts.set(change.document._id, document as EntryPartDocument);
@@ -257,8 +245,6 @@ export class ModelDocuments implements Documents {
       change.document.version > (entries.get(change.document._id)?.version ?? -1)
     )
       entries.set(change.document._id, document as EntryDocument);
-    if (change.in === 'operations' && !operations.has(change.document._id))
-      operations.set(change.document._id, structuredClone(change.document));
     if (change.in !== 'objects') return;
     const { _id, version } = change.document;
     const isNewer = version > (objects.get(_id)?.version ?? -1);

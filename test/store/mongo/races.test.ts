@@ -9,6 +9,7 @@ import {
   group,
   groupIds,
   groupStep,
+  operationsOf,
   pass,
   rejection,
 } from '../contract/support.ts';
@@ -53,7 +54,7 @@ describe.skipIf(!canRaceHere)('three managers on one database', { ...SERVER.limi
     await Promise.all(prunes);
     expect(ids.sort((a, b) => a! - b!)).toEqual(Array.from({ length: 30 }, (_, index) => index + 2));
     expect(await groupIds(managers[1]!, 'edge')).toEqual([1, 4]);
-    expect(await opened.store.operations(null, 100)).toHaveLength(33);
+    expect(await operationsOf(opened.store)).toHaveLength(33);
   });
 
   it('never show a part of another’s pass', async () => {

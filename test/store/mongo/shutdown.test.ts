@@ -10,7 +10,7 @@ import {
   spawnManager,
   startProcessManager,
 } from '../../support/process-manager.ts';
-import { appId } from '../contract/support.ts';
+import { appId, operationsOf } from '../contract/support.ts';
 import { dropDatabase, newDatabase, openDatabase, SERVER } from './test-database.ts';
 
 const LIMITS = { timeout: 60_000, interval: 50 };
@@ -100,7 +100,7 @@ describe.skipIf(SERVER.isMissing)(
       expect(answered.length).toBeGreaterThan(0);
       const after = (await appId(store, 'web')) ?? 0;
       expect(after - before).toBeGreaterThanOrEqual(answered.length);
-      expect(await store.operations(null, 500)).toHaveLength(after - before);
+      expect(await operationsOf(store)).toHaveLength(after - before);
       await store.close();
     });
   },

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
 import { kindOf } from '../../../src/errors.ts';
-import { AT, app, appId, appStep, CONTEXT, pass } from '../contract/support.ts';
+import { AT, app, appId, appStep, CONTEXT, operationsOf, pass } from '../contract/support.ts';
 import { openInNewDatabase, SERVER } from './test-database.ts';
 
 const members = await replicaSetMembers();
@@ -71,7 +71,7 @@ it.skipIf(members < 3)(
     const raised = ((await appId(opened.store, 'web')) ?? 0) - first;
     expect(raised).toBeGreaterThanOrEqual(outcomes.done);
     expect(raised).toBeLessThanOrEqual(outcomes.done + outcomes.unknown);
-    expect(await opened.store.operations(null, 10_000)).toHaveLength(raised);
+    expect(await operationsOf(opened.store)).toHaveLength(raised);
     await opened.cleanup();
   },
   SERVER.limits.timeout,

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
-import type { OperationEntry } from '../../../src/store/operation.ts';
+import type { Operation } from '../../../src/store/operation.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type TestOrigin, testOrigin } from '../../support/origin.ts';
 import type { ProcessManager } from '../../support/process-manager.ts';
 import type { Info } from '../../support/worker.ts';
+import { operationsOf } from '../contract/support.ts';
 import { FleetManagers } from './fleet-managers.ts';
 import { FleetPoller, type Served } from './fleet-poller.ts';
 import { FleetWriter, type Tally } from './fleet-writer.ts';
@@ -136,21 +137,12 @@ async function requestsInHistory({ bare }: TestOrigin): Promise<string[]> {
   return text.split('\n').filter((line) => line !== '');
 }
 
-async function allOperations(store: Store): Promise<OperationEntry[]> {
-  const entries: OperationEntry[] = [];
-  for (;;) {
-    const page = await store.operations(entries.at(-1)?.id ?? null, 100);
-    if (page.length === 0) return entries;
-    entries.push(...page);
-  }
-}
-
 /** Checks that no app's id has risen more often than the app was changed or restarted: two managers raise it once for a commit. */
 async function expectNoNeedlessRise(
   { bare }: TestOrigin,
   infos: readonly Info[],
   first: readonly Info[],
-  operations: readonly OperationEntry[],
+  operations: readonly Operation[],
 ): Promise<void> {
   const idOf = (info: Info | undefined, name: string): number =>
     info?.apps.find(({ app_name }) => app_name === name)?.app_id ?? 0;
@@ -194,7 +186,7 @@ async function expectAllKept(writes: number, cacheTime: number): Promise<void> {
   try {
     await expectAgreement(origin, store, infos);
     expectOnce(tally.commits, await requestsInHistory(origin));
-    const operations = await allOperations(store);
+    const operations = await operationsOf(store);
     const requests = operations.map(({ requestId }) => requestId);
     expectOnce(tally.operations, requests);
     await expectNoNeedlessRise(origin, infos, first, operations);

@@ -11,7 +11,9 @@ CREATE TABLE state (
   default_floor INTEGER NOT NULL DEFAULT 0,
   id_sequence INTEGER NOT NULL DEFAULT 0,
   last_oid TEXT,
-  seeded_from TEXT
+  seeded_from TEXT,
+  report_bytes INTEGER NOT NULL DEFAULT 0,
+  history TEXT
 ) STRICT;
 CREATE TABLE log_position (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -37,16 +39,6 @@ CREATE TABLE counters (
   PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX counters_by_change ON counters (changed);
-CREATE TABLE operations (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  at INTEGER NOT NULL,
-  actor TEXT NOT NULL,
-  action TEXT NOT NULL,
-  name TEXT,
-  request_id TEXT NOT NULL,
-  ids TEXT NOT NULL
-) STRICT;
-CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE reports (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   oid TEXT NOT NULL UNIQUE,
@@ -57,9 +49,34 @@ CREATE TABLE reports (
   updated INTEGER,
   body TEXT NOT NULL
 ) STRICT;
+CREATE TABLE sqlite_sequence(name,seq);
 CREATE INDEX reports_by_hostname ON reports (hostname, seq, device_group, created, updated);
 CREATE INDEX reports_by_group ON reports (device_group, seq, created, updated);
 CREATE INDEX reports_by_time ON reports (created, seq, updated);
 CREATE INDEX reports_by_updated ON reports (updated, seq, created);
 CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
+CREATE TABLE ledger (
+  number INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (number, part)
+) STRICT;
+CREATE TABLE entries (
+  n INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE INDEX entries_by_time ON entries (at, kind);
+CREATE TABLE entry_keys (
+  key TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (key, n)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE entry_bodies (
+  n INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (n, part)
+) STRICT;

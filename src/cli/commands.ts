@@ -11,7 +11,7 @@ export interface CommandOption {
   /** The placeholder of its value in the help. */
   value?: string;
   meaning: string;
-  /** The values that it takes, if they are few. */
+  /** The values that it takes, if they are few, or the words among them, which completion offers. */
   choices?: readonly string[];
 }
 
@@ -185,7 +185,12 @@ export const COMMANDS = {
       isRepeated: true,
     },
     options: [
-      { name: 'to', value: 'REVISION', meaning: "restore the bytes of the objects' files at this commit" },
+      {
+        name: 'to',
+        value: 'REVISION',
+        meaning: "restore the bytes of the objects' files at this commit, or at that of yesterday or a date",
+        choices: ['yesterday'],
+      },
       { name: 'group', value: 'NAME', meaning: 'with --to: this device group' },
       { name: 'with-apps', meaning: 'with --group: also the apps that it listed then' },
       { name: 'all', meaning: 'with --to: the whole fleet' },
@@ -205,8 +210,12 @@ export const COMMANDS = {
     details: [
       'Works on the last commit, without a server. Changes all files or, after an error, none; a file with changes that are not',
       'committed is refused. With --undo, a field that was changed again since is a conflict, and nothing changes.',
+      'yesterday is 24 hours ago, and a date 2026-11-01 or 2026-11-01T18:00, in the zone of this machine unless it ends with one (Z,',
+      '+01:00). The commit of then is the newest one by committer date, along first parents or, if HOLDFAST or',
+      '~/.config/holdfast.yaml names a manager, the one that this had applied; with --desired-state, no manager is asked.',
     ],
     examples: [
+      ['holdfast rollback app/web --to yesterday --dry-run', ''],
       ['holdfast rollback app/web --to v1.4 --commit --reason "500s since 1.5"', ''],
       ['holdfast rollback --group edge --with-apps --to v1.4 --dry-run', 'a group and its apps'],
       ['holdfast rollback --undo 9c41e07 --dry-run', 'what taking back a whole commit would change'],

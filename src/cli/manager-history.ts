@@ -124,6 +124,22 @@ export async function readHistory(
 }
 
 /**
+ * Resolves to the revision that a manager had applied at a time, in Unix milliseconds; null if it had applied none yet. Rejects as
+ * `unavailable` if it does not say.
+ */
+export async function appliedBy(manager: ManagerAddress, time: number): Promise<string | null> {
+  // Neither times of commits nor their order say when they were applied: numbers do, which rise from 1.
+  const query = new URLSearchParams({ kind: 'commit,rewrite,switch', page_size: String(MAX_PAGE) });
+  for (;;) {
+    const { read } = await readReply(manager, `history?${query}`, Page);
+    const found = read.entries.find(({ n, applied_at: at }) => n < 1 || (at !== null && at <= time));
+    if (found !== undefined) return found.applied_with;
+    if (read.next === null) return null;
+    query.set('after', read.next);
+  }
+}
+
+/**
  * Reads one entry by its number, a commit, branch or tag. Rejects as `absent` if the manager does not know it, and as
  * `unavailable` if it does not answer.
  */

@@ -19,6 +19,7 @@ import { openUserGit } from '../source/git/user-git.ts';
 import { printable } from '../text/printable.ts';
 import { type CommandArguments, parseCommand } from './arguments.ts';
 import { COMMANDS } from './commands.ts';
+import { commitTo } from './commit-then.ts';
 import { describeProblems, prefixProblems, prefixSteps, suggestApps } from './fleet.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from './io.ts';
 import { commitOf, type OpenPast, parseObject, withPast, withShallowHint } from './past.ts';
@@ -48,7 +49,7 @@ async function runRollback(
   past: OpenPast,
   io: CommandIo,
 ): Promise<ExitCode> {
-  const { act, way } = await workOut(parsed, past);
+  const { act, way } = await workOut(parsed, past, io);
   const { options, format } = parsed;
   const isDryRun = options['dry-run'] === true;
   const lost = await lostWith(act, way, past, isDryRun || options['commit'] !== true);
@@ -90,13 +91,16 @@ function selectionOf({ operands, options }: CommandArguments<string>): Selection
 async function workOut(
   parsed: CommandArguments<string>,
   past: OpenPast,
+  io: CommandIo,
 ): Promise<{ act: RollbackAct; way: Rollback }> {
   const { revisions } = past;
   const { operands, options } = parsed;
   const withDependencies = options['with-dependencies'] === true;
   const allowDelete = options['allow-delete'] === true;
-  const given = options['to'] ?? options['undo'];
-  const revision = await commitOf(String(given), options['to'] === undefined ? '--undo' : '--to', revisions);
+  const revision =
+    options['to'] === undefined
+      ? await commitOf(String(options['undo']), '--undo', revisions)
+      : await commitTo(String(options['to']), options, past, io);
   try {
     if (options['to'] !== undefined) {
       const objects = await selectedObjects(selectionOf(parsed), revision, past, revisions);

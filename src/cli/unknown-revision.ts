@@ -15,10 +15,14 @@ export async function unknownRevision(
     ? null
     : await revisions.entriesAt(`origin/${revision}`).catch(() => null);
   const meant = remote === null ? closestName(revision, await revisions.names()) : `origin/${revision}`;
-  const nameHint = meant === null ? '' : `; did you mean ${meant}?`;
+  const nameHint = meant === null ? dateHint(option) : `; did you mean ${meant}?`;
   const reason = revision === '' ? emptyRevision(option) : `"${revision}" is not a commit of this repository`;
   const message = reason + (revisions.isShallow ? SHALLOW_HINT : '') + nameHint + rangeHint(option, revision);
   return new HoldfastError('invalid', message);
+}
+
+function dateHint(option: string): string {
+  return option === '--to' ? '; a time is yesterday, or a date such as 2026-11-01 or 2026-11-01T18:00' : '';
 }
 
 function emptyRevision(option: string): string {

@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/folder.ts';
-import { initRepository, type TestRepository, testRepository, USER_ENVIRONMENT } from '../support/git.ts';
+import {
+  dateCommit,
+  initRepository,
+  type TestRepository,
+  testRepository,
+  USER_ENVIRONMENT,
+} from '../support/git.ts';
 import { PROJECT } from '../support/project.ts';
 
 const execute = promisify(execFile);
@@ -19,9 +25,7 @@ async function fleetOfTwoDays(): Promise<TestRepository> {
   const fleet = await testRepository();
   await fleet.git('remote', 'add', 'origin', origin);
   await fleet.commit({ [APP]: 'container_image: shop:1\n', [GROUP]: 'apps: [storefront]\n' });
-  const then = String(Math.floor(Date.now() / 1000) - 2 * 86_400);
-  const env = { ...USER_ENVIRONMENT, GIT_COMMITTER_DATE: `${then} +0000` };
-  await execute('git', ['commit', '--quiet', '--amend', '--no-edit'], { cwd: fleet.folder, env });
+  await dateCommit(fleet, Date.now() - 2 * 86_400_000);
   await fleet.commit({
     [APP]: 'container_image: shop:2\n',
     [GROUP]: 'apps: [storefront, added]\n',

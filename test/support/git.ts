@@ -106,6 +106,14 @@ export function repositoryAt(folder: string): TestRepository {
   };
 }
 
+/** Gives the last commit another committer date, in Unix milliseconds; resolves to what it is from then on. */
+export async function dateCommit({ folder, git }: TestRepository, at: number): Promise<string> {
+  const env = { ...USER_ENVIRONMENT, GIT_COMMITTER_DATE: `${Math.floor(at / 1000)} +0000` };
+  const amend = ['commit', '--quiet', '--amend', '--no-edit', '--allow-empty'];
+  await execute('git', amend, { cwd: folder, env });
+  return git('rev-parse', 'HEAD');
+}
+
 const fromShell = createShells(USER_ENVIRONMENT);
 
 /** Runs a command by a shell; one with a line break by a process of its own, since the shells read lines. */

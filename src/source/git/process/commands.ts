@@ -203,6 +203,9 @@ export const commands = {
     ),
   lastChange: (revision: string, path: string) =>
     command('rev-list', '--max-count=1', '--end-of-options', objectId(revision), '--', path),
+  /** Prints the newest commit of the first-parent line whose committer date is no later than a time, in Unix seconds. */
+  madeBy: (time: number) =>
+    command('rev-list', '--max-count=1', '--first-parent', `--min-age=${time}`, 'HEAD'),
   /** Prints commits of the first-parent line that changed a path, each with its difference to its first parent. */
   log: ({ from, until, limit, skipsFirst }: LogQuery, path: string, hasMessage: boolean) =>
     command(

@@ -22,6 +22,8 @@ export interface RevisionReader {
   entriesAt(revision: string, back?: number): Promise<TreeEntry[] | null>;
   /** Resolves to the full id of the commit that a revision names; null if it names none. */
   commit(revision: string): Promise<string | null>;
+  /** Resolves to the newest first parent of `HEAD` that was made, as committers say, by a time in Unix milliseconds; null if none was. */
+  commitBy(time: number): Promise<string | null>;
   /** Resolves to the names of all branches and tags; those of a remote begin with its name. */
   names(): Promise<string[]>;
   /** See `Reader.log`. */
@@ -56,6 +58,8 @@ export async function openRevisions(folder: string, machine: Machine): Promise<R
       return tree === null ? [] : parseTreeList(await runGit(context, commands.listTree(tree)));
     },
     commit: async (revision) => (await commitAt(revision))?.id ?? null,
+    commitBy: async (time) =>
+      (await runGit(context, commands.madeBy(Math.max(0, Math.floor(time / 1000))))).trim() || null,
     names: async () => (await runGit(context, commands.refNames())).split('\n').filter(Boolean),
     log: (query) => readLog(repository, query),
     blob: (id, maxBytes) => objects.blob(id, maxBytes),

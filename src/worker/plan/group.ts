@@ -119,12 +119,13 @@ function canGoBack({ name, memory, slots }: AppView, { id }: Version, draft: Dra
 
 function takeBack(
   view: AppView,
-  { id }: Version,
+  { id, contents }: Version,
   { code, text }: Obstacle,
   container: Container | null,
   draft: Draft,
 ): void {
-  const failed = { id, code, text, since: draft.world.wallTime, log: [] };
+  const content = contents[0] ?? '';
+  const failed = { id, content, code, text, since: draft.world.wallTime, log: [] };
   draft.remember(view.name, { failed, retry: null });
   if (container !== null) draft.failures.push({ app: view.name, container: container.id });
   draft.setPhase(view.name, 'updating', { code, text });

@@ -23,10 +23,11 @@ export function judge(view: AppView, wanted: Wanted | null, session: Session, no
   const has = good?.source === wanted.source ? good : null;
   const obstacle = has === null ? null : obstacleOf(app, has);
   if (obstacle !== null) return stay(obstacle);
-  const failed = failedVersion(view, app, wanted.source, session, now);
+  const takenBack = view.memory.failed ?? markedVersion(view, wanted.source);
+  const failed = failedVersion(view, app, takenBack, session, now);
   if (failed !== null) return stay({ code: failed.code, text: failed.text }, failed);
   if (!app.record.running) return { kind: 'stop' };
-  return { kind: 'run', version: versionOf(app, wanted.source, has) };
+  return { kind: 'run', version: versionOf(app, wanted.source, has, takenBack) };
 }
 
 function stay(obstacle: Obstacle | null, failed: Failed | null = null): Aim {
@@ -47,21 +48,24 @@ function obstacleOf(app: WantedApp, has: Good): Obstacle | null {
   return { code: 'content-without-id', text };
 }
 
+/** Returns the version that was taken back last, if that is known from the mark that its containers are alone. */
+function markedVersion({ slots }: AppView, source: string): Failed | null {
+  const marks = [...slots.values()].flatMap(({ failed }) => (failed?.source === source ? [failed] : []));
+  const newest = marks.toSorted((a, b) => b.appId - a.appId)[0];
+  if (newest === undefined) return null;
+  const text = 'it failed before this worker lost its memory';
+  return { id: newest.appId, content: newest.content, code: 'crashed', text, since: 0, log: [] };
+}
+
 /** Returns the wanted version if it has failed here and is not to be tried again now. */
 function failedVersion(
-  { memory, slots }: AppView,
+  { memory }: AppView,
   { name, id }: WantedApp,
-  source: string,
+  takenBack: Failed | null,
   { troubles }: Session,
   now: number,
 ): Failed | null {
-  if (memory.retry === id) return null;
-  if (memory.failed?.id === id) {
-    const again = isPassing(memory.failed.code) ? (troubles[name]?.start?.nextTry ?? 0) : null;
-    return again !== null && again <= now ? null : memory.failed;
-  }
-  const mark = [...slots.values()].find(({ failed }) => failed?.appId === id && failed.source === source);
-  if (mark === undefined) return null;
-  const text = 'it failed before this worker lost its memory';
-  return { id, code: 'crashed', text, since: 0, log: [] };
+  if (memory.retry === id || takenBack?.id !== id) return null;
+  if (memory.failed === null || !isPassing(takenBack.code)) return takenBack;
+  return (troubles[name]?.start?.nextTry ?? 0) <= now ? null : takenBack;
 }

@@ -109,9 +109,14 @@ function learnFailure(
   if (lane === 'heal' && 'container' in step)
     return { memory, session: { ...session, sightings: without(session.sightings, step.container) } };
   if (lane !== 'start' || !canGoBack(memory, step.app, id, actual)) return { memory, session };
-  const failed = { id, code, text, since: moment.wallTime, log: [] };
+  const failed = { id, content: contentOf(step, actual), code, text, since: moment.wallTime, log: [] };
   const apps = { ...memory.apps, [step.app]: { ...app, failed, retry: null } };
   return { memory: { ...memory, apps }, session };
+}
+
+function contentOf(step: Step, { containers }: Actual): string {
+  const started = 'container' in step ? step.container : '';
+  return containers.find(({ id }) => id === started)?.content ?? '';
 }
 
 /** Its version has not failed: what is known of how it ran is forgotten. */

@@ -16,6 +16,7 @@ export type Good = z.infer<typeof Good>;
 /** A version that failed and was taken back: it is not tried again until there is a higher id. */
 const Failed = z.object({
   id: z.int(),
+  content: z.string(),
   code: z.enum(TROUBLE_CODES),
   text: z.string(),
   /** Seconds since the Unix epoch. */

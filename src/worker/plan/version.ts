@@ -1,11 +1,11 @@
 import type { AppRecord } from '../../protocol/info.ts';
 import { fieldsUnknownTo } from './content.ts';
-import type { Good } from './memory.ts';
+import type { Failed, Good } from './memory.ts';
 import type { WantedApp } from './model.ts';
 
 /**
  * How a version differs from what the device has: `steady` (it has it), `scale` (only the number of containers differs,
- * or how they are handled), `restart` (nothing differs but the id), `replace`.
+ * or how they are handled, or it undoes what was taken back here anyway), `restart` (nothing differs but the id), `replace`.
  */
 type Change = 'steady' | 'scale' | 'restart' | 'replace';
 
@@ -21,24 +21,30 @@ export interface Version {
   floor: number;
 }
 
-/** Returns the version of an app that is wanted, given what the device has; null `has`: nothing of this source. */
+/** Returns the version of an app that is wanted, given what the device has (null: nothing of this source) and took back last. */
 export function versionOf(
   wanted: WantedApp & { record: AppRecord },
   source: string,
   has: Good | null,
+  takenBack: Failed | null,
 ): Version {
   const { id, record, contents, count } = wanted;
-  const change = changeFrom(has, wanted);
+  const change = changeFrom(has, wanted, takenBack);
   const isMadeAnew = change === 'restart' || change === 'replace';
   return { id, record, contents, count, source, change, floor: isMadeAnew ? id : 0 };
 }
 
-function changeFrom(has: Good | null, wanted: WantedApp & { record: AppRecord }): Change {
+function changeFrom(
+  has: Good | null,
+  wanted: WantedApp & { record: AppRecord },
+  takenBack: Failed | null,
+): Change {
   if (has === null || !hasContent(wanted, has.content)) return 'replace';
   if (wanted.id === has.id) return 'steady';
   // With a higher id, what an older worker made gets the fields that it did not know.
   if (fieldsUnknownTo(has.content, wanted.record).length > 0) return 'restart';
-  return has.count === wanted.count && isHandledAlike(has, wanted) ? 'restart' : 'scale';
+  const isUndone = takenBack !== null && takenBack.id > has.id && !hasContent(wanted, takenBack.content);
+  return !isUndone && has.count === wanted.count && isHandledAlike(has, wanted) ? 'restart' : 'scale';
 }
 
 /** Whether two versions agree in what a container does not show. An older worker remembered no `pull_policy`. */

@@ -65,6 +65,39 @@ describe('a device', () => {
       expect(d.running()).toEqual(['web-1 web:v3']);
     });
 
+  for (const bad of ['sick', 'crash', 'nostart'])
+    test(`restarts nothing when what is asked for becomes what runs again, after a version that is ${bad} was taken back`, () => {
+      const d = device(record('web', 1));
+      d.wanted = wanted([record('web', 2, { container_image: `web:${bad}` })]);
+      d.settle();
+      const [kept] = d.actual().containers.filter(({ role }) => role === 'current');
+      const isMemoryLost = bad === 'sick';
+      if (isMemoryLost) Object.assign(d, { memory: emptyMemory(), session: NEW_SESSION });
+      if (isMemoryLost) d.settle();
+      d.log.length = 0;
+      d.build = 2;
+      d.wanted = wanted([record('web', 3)]);
+      d.settle();
+      expect(d.log).toEqual(['remove web-1.failed']);
+      expect(d.actual().containers.map(({ id }) => id)).toEqual([kept?.id]);
+      expect(d.memory.apps['web']).toMatchObject({ good: { id: 3 }, failed: null });
+      expect(d.session.phases['web']).toMatchObject({ state: 'running', obstacle: null });
+      d.wanted = wanted([record('web', 4)]);
+      d.settle();
+      expect(d.actual().containers.map(({ imageId }) => imageId)).toEqual(['sha256:web:v1@2']);
+    });
+
+  test('restarts an app again whose last restart was taken back', () => {
+    const d = device(record('web', 1));
+    d.wanted = wanted([record('web', 2)]);
+    d.settle(20, (step) => step.do === 'start' && step.id === 2);
+    expect(d.session.phases['web']?.state).toBe('rolled_back');
+    d.build = 2;
+    d.wanted = wanted([record('web', 3)]);
+    d.settle();
+    expect(d.actual().containers.map(({ imageId }) => imageId)).toEqual(['sha256:web:v1@2']);
+  });
+
   test('starts a new version again that the engine, or somebody, stopped, and takes it back if it ends again', () => {
     const d = device(record('web', 1));
     d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);

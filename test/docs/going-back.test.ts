@@ -3,7 +3,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
+import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import {
   dateCommit,
   initRepository,
@@ -14,33 +14,40 @@ import {
 import { PROJECT } from '../support/project.ts';
 
 const execute = promisify(execFile);
-const APP = 'desired-state/apps/shop/storefront.yaml';
-const GROUP = 'desired-state/device-groups/stores.yaml';
-const ADDED = 'desired-state/apps/added.yaml';
+const APP = 'apps/web.yaml';
+const GROUP = 'device-groups/edge.yaml';
+const ADDED = 'apps/added.yaml';
+const OLD = { [APP]: 'container_image: web:1\n', [GROUP]: 'apps: [web]\n' };
+const NEW = {
+  [APP]: 'container_image: web:2\n',
+  [GROUP]: 'apps: [web, added]\n',
+  [ADDED]: 'container_image: added:1\n',
+};
 
-/** A clone with a commit of two days ago and one of now, both pushed to its origin. */
+/** A clone with a commit of two days ago, which is `v1.4`, and one of now, both pushed to its origin. */
 async function fleetOfTwoDays(): Promise<TestRepository> {
   const origin = await temporaryFolder();
   await initRepository(origin, true);
   const fleet = await testRepository();
   await fleet.git('remote', 'add', 'origin', origin);
-  await fleet.commit({ [APP]: 'container_image: shop:1\n', [GROUP]: 'apps: [storefront]\n' });
+  await fleet.commit(inDesiredState(OLD));
   await dateCommit(fleet, Date.now() - 2 * 86_400_000);
-  await fleet.commit({
-    [APP]: 'container_image: shop:2\n',
-    [GROUP]: 'apps: [storefront, added]\n',
-    [ADDED]: 'container_image: added:1\n',
-  });
+  await fleet.git('tag', 'v1.4');
+  await fleet.commit(inDesiredState(NEW));
   await fleet.git('push', '--quiet', '--set-upstream', 'origin', 'main');
   return fleet;
 }
 
-/** Runs the commands of the recipe but the one that `leftOut` matches; resolves to what they print. */
-async function goBack(fleet: TestRepository, leftOut: RegExp): Promise<string> {
-  const text = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');
-  const [, recipe = ''] = /\n## Going back\n.*?```sh\n(.*?)```/s.exec(text) ?? [];
-  const lines = recipe.split('\n').filter((line) => !leftOut.test(line));
-  expect(lines.length).toBe(recipe.split('\n').length - 1);
+/** The two blocks of commands in a clone: one recipe, and lines of which each is one by itself. */
+async function shownCommands(): Promise<{ recipe: string; others: string[] }> {
+  const text = await readFile(join(PROJECT, 'docs/history.md'), 'utf8');
+  const [, recipe = '', others = ''] =
+    /\n## Going back\n.*?```sh\n(.*?)```.*?```sh\n(.*?)```/s.exec(text) ?? [];
+  return { recipe, others: others.trim().split('\n') };
+}
+
+/** Runs commands of the page as a user does, who has `holdfast` on the PATH. */
+async function runShown(fleet: TestRepository, commands: string): Promise<string> {
   const bin = await temporaryFolder();
   await writeFile(
     join(bin, 'holdfast'),
@@ -48,22 +55,39 @@ async function goBack(fleet: TestRepository, leftOut: RegExp): Promise<string> {
   );
   await chmod(join(bin, 'holdfast'), 0o755);
   const env = { ...USER_ENVIRONMENT, PATH: `${bin}:${process.env['PATH']}` };
-  return (await execute('sh', ['-euc', lines.join('\n')], { cwd: fleet.folder, env })).stdout;
+  const script = commands.replaceAll('9c41e07', await fleet.git('rev-parse', 'HEAD'));
+  return (await execute('sh', ['-euc', script], { cwd: fleet.folder, env })).stdout;
 }
 
-describe('the commands of "Going back" in docs/operations.md', () => {
+/** What the files of a fleet have; null for one that is not there. */
+async function textsOf({ folder }: TestRepository): Promise<Record<string, string | null>> {
+  const read = (path: string) => readFile(join(folder, 'desired-state', path), 'utf8').catch(() => null);
+  return Object.fromEntries(
+    await Promise.all([APP, GROUP, ADDED].map(async (path) => [path, await read(path)] as const)),
+  );
+}
+
+describe('the commands of "Going back" in docs/history.md', () => {
   it('bring back one app as it was yesterday, and push that', async () => {
     const fleet = await fleetOfTwoDays();
-    expect(await goBack(fleet, /worktree desired-state$/)).toContain('storefront');
-    expect(await fleet.show(APP, 'origin/main')).toBe('container_image: shop:1\n');
-    expect(await fleet.show(GROUP, 'origin/main')).toBe('apps: [storefront, added]\n');
+    const { recipe } = await shownCommands();
+    expect(await runShown(fleet, recipe)).toContain('web restarts on edge');
+    expect(await textsOf(fleet)).toEqual({ ...NEW, [APP]: OLD[APP] });
+    expect(await fleet.git('rev-parse', 'origin/main')).toBe(await fleet.git('rev-parse', 'HEAD'));
+    expect(await fleet.git('log', '-1', '--format=%B')).toContain('500s since 1.5');
   });
 
-  it('bring back everything as it was yesterday, without what was added since', async () => {
+  it.each([
+    ['a commit', '--undo', { ...OLD, [ADDED]: null }],
+    ['several objects', 'app/web', { ...OLD, [ADDED]: NEW[ADDED] }],
+    ['a device group with its apps', '--group', { ...OLD, [ADDED]: NEW[ADDED] }],
+    ['the whole fleet', '--all', { ...OLD, [ADDED]: null }],
+  ])('take back %s', async (_what, option, files) => {
+    const { others } = await shownCommands();
+    expect(others.length).toBe(4);
     const fleet = await fleetOfTwoDays();
-    expect(await goBack(fleet, /storefront\.yaml$/)).toContain('added');
-    expect(await fleet.show(APP, 'origin/main')).toBe('container_image: shop:1\n');
-    const files = await fleet.git('ls-tree', '-r', '--name-only', 'origin/main');
-    expect(files.split('\n')).toEqual([APP, GROUP]);
+    await runShown(fleet, others.find((line) => line.startsWith(`holdfast rollback ${option}`)) ?? 'false');
+    expect(await textsOf(fleet)).toEqual(files);
+    expect(await fleet.git('rev-parse', 'HEAD')).toBe(await fleet.git('rev-parse', 'origin/main'));
   });
 });

@@ -170,7 +170,10 @@ export const commands = {
   /** Prints the entry of one path from the tree that contains it; the object that the entry names can be damaged. */
   treeEntry: (revision: string, path: string) =>
     command('ls-tree', '-z', '--end-of-options', objectId(revision), path),
-  /** Compares pairs of trees, with all submodules: settings or a committed `.gitmodules` could hide some. */
+  /**
+   * Compares pairs of trees, or a commit with its one parent, whose fields it prints first, as `log` does. With all submodules:
+   * settings or a committed `.gitmodules` could hide some.
+   */
   diffTrees: () =>
     command(
       'diff-tree',
@@ -180,6 +183,8 @@ export const commands = {
       '--no-renames',
       '--no-abbrev',
       '--ignore-submodules=none',
+      '--encoding=UTF-8',
+      `--format=${LOG_FIELDS}%x00%B`,
       '--stdin',
     ),
   isAncestor: (ancestor: string, revision: string) =>

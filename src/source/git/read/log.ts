@@ -6,6 +6,9 @@ import { OutputTooLarge, runGit } from '../process/run.ts';
 import { isShallow, type Repository } from '../repository/repository.ts';
 import { entryType } from './tree.ts';
 
+/** The fields of a commit. */
+export const LOG_FIELDS = 8;
+
 /** `Reader.log`. */
 export async function readLog(repository: Repository, query: LogQuery): Promise<FolderLog> {
   const { context, prefix } = repository;
@@ -36,8 +39,8 @@ async function shallowCommits(repository: Repository): Promise<Set<string>> {
   return new Set(text.split('\n').filter(Boolean));
 }
 
-/** Parses what `commands.log` prints: for each commit eight fields, and then two for each file. */
-function parseLog(output: string, prefix: string): FolderCommit[] {
+/** Parses what `commands.log` prints: for each commit `LOG_FIELDS` fields, and then two for each file. */
+export function parseLog(output: string, prefix: string): FolderCommit[] {
   const fields = output.split('\0');
   const commits: FolderCommit[] = [];
   let at = 0;
@@ -51,8 +54,8 @@ function parseLog(output: string, prefix: string): FolderCommit[] {
       byEmail = '',
       time = '',
       message = '',
-    ] = fields.slice(at, at + 8);
-    at += 8;
+    ] = fields.slice(at, at + LOG_FIELDS);
+    at += LOG_FIELDS;
     const files: FileDelta[] = [];
     for (; /^\n?:/.test(fields[at] ?? ''); at += 2) {
       files.push(...parseDelta(fields[at] ?? '', fields[at + 1] ?? '', prefix));

@@ -1,7 +1,7 @@
 import type { TreeEntry } from '../../../desired/entry.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { CommitInfo, TreeChange } from '../../../ids/ids-reader.ts';
-import type { Head, Reader } from '../../source.ts';
+import type { FolderLog, Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { asUnavailable } from '../process/guarded.ts';
@@ -13,7 +13,7 @@ import type { Repository } from '../repository/repository.ts';
 import { readBlame } from './blame.ts';
 import { findFolder } from './folder-tree.ts';
 import { readBetween, readHistory, readTouched } from './history.ts';
-import { readLog } from './log.ts';
+import { LOG_FIELDS, parseLog, readLog } from './log.ts';
 import type { ObjectReader } from './objects.ts';
 import { resolveName } from './resolve.ts';
 import { parseTreeChange, parseTreeList } from './tree.ts';
@@ -63,7 +63,12 @@ export function createReader(
     commonAncestor: (one, other) => asUnavailable(() => readCommonAncestor(repository, objects, one, other)),
     history: () => asUnavailable(() => readHistory(repository)),
     blame: (revision, path) => asUnavailable(() => readBlame(repository, revision, path)),
-    log: (query) => asUnavailable(() => readLog(repository, query)),
+    log: (query) =>
+      asUnavailable(async () => {
+        const isNext =
+          query.until !== null && !query.skipsFirst && (await isOnly(objects, query.from, query.until));
+        return (isNext ? await readNext(repository, diffs, query.from) : null) ?? readLog(repository, query);
+      }),
     touchedPaths: (from, to) => asUnavailable(() => readTouched(repository, from, to)),
     commitsBetween: (from, to) => asUnavailable(() => readBetween(repository, from, to)),
     close,
@@ -177,6 +182,47 @@ async function readCommit(objects: ObjectReader, revision: string): Promise<Comm
     parents: Array.from(header.matchAll(/^parent ([0-9a-f]+)$/gm), ([, id]) => id ?? ''),
     message: text.slice(headerEnd + 2),
   };
+}
+
+/** Whether `parent` is the one parent of a commit, which is small enough to be read as a whole. */
+async function isOnly(objects: ObjectReader, revision: string, parent: string): Promise<boolean> {
+  const info = await objects.info(objectId(revision));
+  if (info === null || info.size > MAX_COMMIT) return false;
+  const { parents } = await readCommit(objects, revision);
+  return parents.length === 1 && parents[0] === parent;
+}
+
+/** Reads a commit that has one parent without a process of its own; null if that does not do, as for one without changes. */
+async function readNext(
+  { prefix }: Repository,
+  diffs: Conversation,
+  revision: string,
+): Promise<FolderLog | null> {
+  const output = await diffs
+    .ask(`${objectId(revision)}\n${END_OF_DIFF}\n`, readFields)
+    .catch(nullIfGitFailed);
+  const [commit] = parseLog(output ?? '', prefix);
+  if (commit === undefined || commit.parents.length !== 1) return null;
+  return { commits: commit.files.length > 0 ? [commit] : [], next: null, isCut: false };
+}
+
+/** Reads the fields of a commit, and two for each of its files; empty if git prints none. */
+async function readFields(reader: AnswerReader): Promise<string> {
+  const begin = (await reader.bytes(END_OF_DIFF.length)).toString();
+  const fields: string[] = [];
+  if (begin !== END_OF_DIFF) {
+    fields.push(begin + (await reader.until(NUL)));
+    while (fields.length < LOG_FIELDS) fields.push(await reader.until(NUL));
+    let first = (await reader.bytes(1)).toString();
+    for (let size = 0; first !== END_OF_DIFF[0]; first = (await reader.bytes(1)).toString()) {
+      fields.push(first + (await reader.until(NUL)), await reader.until(NUL));
+      size += fields.at(-1)?.length ?? 0;
+      if (fields.length > MAX_CHANGES || size > MAX_OUTPUT)
+        throw new GitFailure(commands.diffTrees(), null, 'reported too many changes');
+    }
+  }
+  await reader.until(NEWLINE);
+  return fields.map((field) => `${field}\0`).join('');
 }
 
 async function readLastChange({ context, prefix }: Repository, revision: string): Promise<string | null> {

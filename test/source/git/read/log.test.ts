@@ -102,6 +102,51 @@ describe('log', () => {
     expect(commits.map(({ revision }) => revision)).toEqual([third, second]);
   });
 
+  it('reads a commit after its one parent as any other', async () => {
+    const repository = await testRepository();
+    await repository.commit({ 'fleet/a': '1', b: '' });
+    const rows: [name: string, make: () => Promise<unknown>, files: number][] = [
+      ['a change', () => repository.commit({ 'fleet/a': '2', 'fleet/c': 'end' }, 'end\n\nend\n'), 2],
+      ['a deletion', () => repository.git('rm', '-q', 'fleet/c').then(() => repository.commit({})), 1],
+      ['a file outside of the folder', () => repository.commit({ b: '2' }), 0],
+      ['no file', () => commitAs(repository, 'eve', 'nothing'), 0],
+      [
+        'another encoding, and nobody',
+        () => {
+          const settings = [
+            '-c',
+            'i18n.commitEncoding=latin1',
+            '-c',
+            'user.name=J\u00f6',
+            '-c',
+            'user.email=',
+          ];
+          return repository.git(
+            ...settings,
+            'commit',
+            '--quiet',
+            '--allow-empty-message',
+            '-am',
+            '',
+            '--allow-empty',
+          );
+        },
+        0,
+      ],
+      ['a change of nobody', () => repository.commit({ 'fleet/a': '3' }, 'gr\u00f6\u00dfer'), 1],
+    ];
+    const { reader } = await openSource(`${repository.folder}/fleet`);
+    for (const [name, make, files] of rows) {
+      await make();
+      const from = await repository.git('rev-parse', 'HEAD');
+      const until = await repository.git('rev-parse', 'HEAD^');
+      const one = await reader.log({ ...ALL, from, until });
+      const [newest] = (await reader.log({ ...ALL, from, limit: 1 })).commits;
+      expect(one, name).toEqual({ commits: files === 0 ? [] : [newest], next: null, isCut: false });
+      expect(one.commits.flatMap((commit) => commit.files).length, name).toBe(files);
+    }
+  });
+
   it('has a merge once, with its difference to its first parent and the authors of its side commits', async () => {
     const repository = await testRepository();
     const base = await repository.commit({ a: '1' });

@@ -3,7 +3,7 @@ import type { PullRequest } from '../history/message.ts';
 import type { Effect } from '../plan/effect.ts';
 import type { ChangeType } from '../plan/step.ts';
 import { parseKey } from '../protocol/name.ts';
-import { inRows, joined, type Lists } from './ledger.ts';
+import { inRows, joined, type Lists } from './act.ts';
 import { OPERATIONS } from './operation.ts';
 
 /** What an entry of the history is about. */
@@ -37,6 +37,8 @@ export interface Entry extends Lists<EntryChange> {
   /** When the commit was made, the operation done, the rewrite seen. */
   at: number;
   appliedAt: number | null;
+  /** The id sequence of the store since then (`StoreState.idSequence`); null for what the store did not apply. */
+  idSequence: number | null;
   state: EntryState;
   revision: string | null;
   /** The revision whose pass applied it. */
@@ -59,7 +61,7 @@ export interface ListedEntry extends Entry {
 
 /** How far the history is indexed. */
 export interface HistoryState {
-  /** The newest act of the ledger that entries have. */
+  /** The newest act that entries have; it and all before it are deleted. */
   act: number;
   /** The revision that this act applied, and the branch; null if there is none yet. */
   revision: string | null;

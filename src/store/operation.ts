@@ -1,7 +1,7 @@
 /** The operations that raise ids without a commit. */
 export const OPERATIONS = ['restart', 'prune', 'prune-all'] as const;
 
-/** An operation, as the ledger keeps it. */
+/** An operation, as its act has it. */
 export interface Operation {
   /** Unix milliseconds. */
   at: number;

@@ -6,8 +6,8 @@ import type { App } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Kind, ObjectKey } from '../protocol/name.ts';
 import type { Report } from '../protocol/report.ts';
+import type { Act } from './act.ts';
 import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from './entry.ts';
-import type { Act } from './ledger.ts';
 import type { Operation } from './operation.ts';
 import type { ReportPage, ReportQuery } from './report.ts';
 
@@ -91,7 +91,7 @@ export interface ApplyBatch {
   rules: string;
   /** Objects whose content is unchanged, but whose file has changed. */
   origins: readonly { kind: Kind; name: string; origin: FileOrigin }[];
-  /** The branch that was followed, what devices will do, and the keys of what is held back: for the ledger. */
+  /** The branch that was followed, what devices will do, and the keys of what is held back: for its act. */
   branch?: string | null;
   held?: readonly string[];
   effects?: readonly Effect[];
@@ -177,7 +177,7 @@ export interface PassStore extends StoreProgress, IdStore {
   changedObjects(mark: string): Promise<ChangedObjects | null>;
 }
 
-/** Raises ids without a commit, and logs these operations in the ledger. */
+/** Raises ids without a commit, and logs these operations as acts. */
 export interface OperationStore {
   /**
    * Raises an app's id and logs the operation. Resolves to null if there is no such app. Rejects as `moved-on`, and
@@ -201,7 +201,7 @@ export interface OperationStore {
 }
 
 /**
- * The ledger, which `apply` and the operations write as a part of their own writes, and the entries of the history, which are made
+ * Acts, which `apply` and the operations write as a part of their own writes, and the entries of the history, which are made
  * from it and from git.
  */
 export interface HistoryStore {
@@ -209,7 +209,7 @@ export interface HistoryStore {
   nextAct(after: number): Promise<Act | null>;
   /** How far the history is indexed; null if that has not begun. */
   historyState(): Promise<HistoryState | null>;
-  /** Adds entries, and moves the state on. Resolves to false, and changes nothing, if the state is not the expected one. */
+  /** Adds entries, moves the state on, and deletes the acts up to its `act`. Resolves to false, and changes nothing, if the state is not the expected one. */
   addEntries(batch: EntryBatch): Promise<boolean>;
   /** Resolves to the entries with an `n` below `before` (null: all) that match, newest first, at most `limit`. */
   entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage>;

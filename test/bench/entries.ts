@@ -59,6 +59,7 @@ function oldEntry(n: number, place: number): Entry {
     kind,
     at,
     appliedAt: at,
+    idSequence: place,
     state: 'applied',
     revision,
     appliedWith: revision,

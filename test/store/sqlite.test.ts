@@ -182,7 +182,7 @@ describe('a failed write in SQLite', () => {
   it('changes nothing and leaves no transaction open', async () => {
     await pass(opened.store, [appStep('web', app('nginx')), groupStep('edge', group('web'))]);
     const before = await everything(opened.store);
-    runSql(`CREATE TRIGGER fail BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'boom'); END`);
+    runSql(`CREATE TRIGGER fail BEFORE INSERT ON acts BEGIN SELECT RAISE(ABORT, 'boom'); END`);
     const { store } = opened;
     for (const write of [
       () => store.restartApp('web', CONTEXT),
@@ -298,7 +298,7 @@ describe('a large log of SQLite', () => {
 
 describe('errors of SQLite', () => {
   it('contain neither the path of the file nor that of its folder', async () => {
-    runSql('DROP TABLE ledger');
+    runSql('DROP TABLE acts');
     const failed = await opened.store.nextAct(0).catch((caught: unknown) => caught);
     expect(failed).toMatchObject({ kind: 'unavailable', message: 'the store failed' });
     expect(messageOf(failed) + JSON.stringify(failed)).not.toContain(dirname(opened.path));

@@ -3,23 +3,23 @@ import type { KnownFields } from '../../history/changes.ts';
 import { commitEntry } from '../../history/entry.ts';
 import type { Effect } from '../../plan/effect.ts';
 import { keyOf } from '../../protocol/name.ts';
+import type { Act } from '../../store/act.ts';
 import { type Entry, type EntryKind, type HistoryState, keys } from '../../store/entry.ts';
-import type { Act } from '../../store/ledger.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import {
-  type ActChange,
   actChanges,
+  changeOfAct,
   entryChange,
   entryOfCommit,
   fieldsOfAct,
-  ledgerChange,
   type NewEntry,
+  type ObjectChange,
   type ReadCommit,
   readCommit,
 } from './entries.ts';
 import { isIndexed, readRange, withKeys } from './range.ts';
 
-/** An applied revision, as an act of the ledger has it. */
+/** An applied revision, as an act has it. */
 export type Applied = NonNullable<Act['applied']>;
 
 type MoveKind = Extract<Entry['kind'], 'rewrite' | 'switch'>;
@@ -56,7 +56,7 @@ export async function entriesOfApply(
   const kind = isBack && !isOtherBranch(applied, state) ? 'rewrite' : 'switch';
   const subject = moveSubject(kind, applied, state, base);
   const own = needsOwn ? [await moveEntry(kind, subject, act, applied, unlisted, dependencies)] : [];
-  if (!needsOwn) fromCommits.at(-1)?.changes.push(...leftover.map(([key, each]) => ledgerChange(key, each)));
+  if (!needsOwn) fromCommits.at(-1)?.changes.push(...leftover.map(([key, each]) => changeOfAct(key, each)));
   const entries = [...own, ...waited, ...fromCommits];
   shareEffects(entries, act.effects);
   return { entries, fill: state.fill };
@@ -149,7 +149,7 @@ function shortId(revision: string): string {
 async function firstEntries(
   act: Act,
   applied: Applied,
-  unlisted: Map<string, ActChange>,
+  unlisted: Map<string, ObjectChange>,
   dependencies: HistoryDependencies,
 ): Promise<ApplyEntries> {
   const { reader } = dependencies;
@@ -173,7 +173,7 @@ function commitEntries(
   act: Act,
   { revision }: Applied,
   commits: readonly ReadCommit[],
-  unlisted: Map<string, ActChange>,
+  unlisted: Map<string, ObjectChange>,
   { forge }: HistoryDependencies,
 ): NewEntry[] {
   const held = heldBack(commits, unlisted, new Set(act.held));
@@ -199,7 +199,7 @@ function commitEntries(
 /** Returns the keys of objects that a problem kept from what the commits made of them. */
 function heldBack(
   commits: readonly ReadCommit[],
-  unlisted: ReadonlyMap<string, ActChange>,
+  unlisted: ReadonlyMap<string, ObjectChange>,
   notApplied: ReadonlySet<string>,
 ): Set<string> {
   const first = new Map<string, string | null>();
@@ -218,7 +218,7 @@ function heldBack(
 async function waitedEntries(
   act: Act,
   { revision }: Applied,
-  unlisted: Map<string, ActChange>,
+  unlisted: Map<string, ObjectChange>,
   { store }: HistoryDependencies,
 ): Promise<NewEntry[]> {
   const waited = new Map<number, NewEntry>();
@@ -231,7 +231,7 @@ async function waitedEntries(
     const [entry] = entries;
     if (entry?.state !== 'waiting') continue;
     unlisted.delete(key);
-    const { n, changesTotal: _, effectsTotal: __, ...rest } = entry;
+    const { n, changesTotal: _, effectsTotal: __, idSequence: ___, ...rest } = entry;
     const again: NewEntry = waited.get(n) ?? {
       ...rest,
       state: 'applied',
@@ -240,7 +240,7 @@ async function waitedEntries(
       changes: [],
       effects: [],
     };
-    again.changes.push(ledgerChange(key, each));
+    again.changes.push(changeOfAct(key, each));
     waited.set(n, again);
   }
   return [...waited].sort(([a], [b]) => a - b).map(([, entry]) => entry);
@@ -257,7 +257,7 @@ async function moveEntry(
   subject: string,
   act: Act,
   { revision }: Applied,
-  unlisted: Map<string, ActChange>,
+  unlisted: Map<string, ObjectChange>,
   { reader, forge }: HistoryDependencies,
 ): Promise<NewEntry> {
   const isThere = (await reader.resolve(revision)) === revision;
@@ -266,7 +266,7 @@ async function moveEntry(
   const about = commit === undefined ? null : commitEntry(commit, forge);
   const changes = [...unlisted]
     .filter(([, { change }]) => change.change !== 'file')
-    .map(([key, each]) => ledgerChange(key, each));
+    .map(([key, each]) => changeOfAct(key, each));
   unlisted.clear();
   return {
     kind,

@@ -4,12 +4,12 @@ import type { FolderCommit } from '../../history/commit.ts';
 import { commitEntry } from '../../history/entry.ts';
 import { kindOfCounter } from '../../ids/id-store.ts';
 import { keyOf } from '../../protocol/name.ts';
+import type { Act, ActChange } from '../../store/act.ts';
 import type { Entry, EntryChange } from '../../store/entry.ts';
-import type { Act, LedgerChange } from '../../store/ledger.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 
 /** An entry whose number is not decided yet. */
-export type NewEntry = Omit<Entry, 'n'>;
+export type NewEntry = Omit<Entry, 'n' | 'idSequence'>;
 
 /** A commit, and what it changed in objects. */
 export interface ReadCommit {
@@ -19,8 +19,8 @@ export interface ReadCommit {
 
 const NO_FIELDS: KnownFields = () => undefined;
 
-/** Returns the fields of updates that an act of the ledger has, as `actChanges` returned it. */
-export function fieldsOfAct(changes: ReadonlyMap<string, ActChange>): KnownFields {
+/** Returns the fields of updates that an act has, as `actChanges` returned it. */
+export function fieldsOfAct(changes: ReadonlyMap<string, ObjectChange>): KnownFields {
   return (key, before, after) => {
     const change = changes.get(key)?.change;
     const isIt = change?.before?.blob === before && change.after?.blob === after;
@@ -65,14 +65,14 @@ export function entryChange(change: ListedChange, ids: EntryChange['ids']): Entr
 }
 
 /** What an act changed in one object, and the ids that it gave. */
-export interface ActChange {
-  change: LedgerChange;
+export interface ObjectChange {
+  change: ActChange;
   ids: Record<string, number>;
 }
 
 /** Returns what an act changed, by the key of the object. */
-export function actChanges(changes: readonly LedgerChange[]): Map<string, ActChange> {
-  const objects = new Map<string, ActChange>();
+export function actChanges(changes: readonly ActChange[]): Map<string, ObjectChange> {
+  const objects = new Map<string, ObjectChange>();
   for (const change of changes) {
     const { kind, name, id } = change;
     const key = keyOf(kindOfCounter(kind), name);
@@ -83,14 +83,14 @@ export function actChanges(changes: readonly LedgerChange[]): Map<string, ActCha
   return objects;
 }
 
-const ID_NAMES: Readonly<Record<LedgerChange['kind'], string>> = {
+const ID_NAMES: Readonly<Record<ActChange['kind'], string>> = {
   app: 'app_id',
   device_group: 'device_group_id',
   prune: 'prune_id',
 };
 
-/** Returns the change of an object that only the ledger has. */
-export function ledgerChange(key: string, { change, ids }: ActChange): EntryChange {
+/** Returns the change of an object that only the act has. */
+export function changeOfAct(key: string, { change, ids }: ObjectChange): EntryChange {
   const { before, after, fields } = change;
   return {
     object: key,
@@ -133,7 +133,7 @@ export function operationEntry(
     pullRequest: null,
     requestId,
     reason: reason ?? null,
-    changes: [...actChanges(act.changes)].map(([key, change]) => ledgerChange(key, change)),
+    changes: [...actChanges(act.changes)].map(([key, change]) => changeOfAct(key, change)),
     effects: isRestart ? [{ app: name, action: 'restart', groups }] : [],
   };
 }

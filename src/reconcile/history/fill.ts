@@ -21,7 +21,7 @@ export async function indexOlder(state: HistoryState, dependencies: HistoryDepen
     if (await isIndexed(store, commit)) continue;
     const entry = entryOfCommit(await withRest(() => readCommit(commit, dependencies)), forge);
     const changes = inRepository(entry.changes, folder);
-    entries.push({ ...entry, n: state.oldest - 1 - entries.length, changes });
+    entries.push({ ...entry, n: state.oldest - 1 - entries.length, idSequence: null, changes });
   }
   const from = page?.next ?? null;
   const next: HistoryState = {

@@ -1,7 +1,7 @@
 import { Queue } from '../../async/queue.ts';
 import { createSingleFlight } from '../../async/single-flight.ts';
+import type { Act } from '../../store/act.ts';
 import { type HistoryState, keys } from '../../store/entry.ts';
-import type { Act } from '../../store/ledger.ts';
 import { entriesOfApply } from './apply-entries.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import {
@@ -16,12 +16,12 @@ import { indexOlder } from './fill.ts';
 import { withKeys } from './range.ts';
 
 /**
- * Makes the entries of the history from the ledger and from git: in the order in which things were applied, and of older commits in
+ * Makes the entries of the history from acts and from git: in the order in which things were applied, and of older commits in
  * the background. It remembers nothing but what is in the store, so that it can be killed at any time, and that several managers
  * can index at the same time.
  */
 export interface Indexer {
-  /** Indexes everything that is in the ledger, and lets the older history be indexed in the background. Never rejects. */
+  /** Indexes all acts, and lets the older history be indexed in the background. Never rejects. */
   catchUp(): Promise<void>;
   /** Adds an entry of a revision that was refused as a whole, once. Never rejects. */
   addRefusal(revision: string): Promise<void>;
@@ -91,7 +91,7 @@ export function createIndexer(dependencies: HistoryDependencies): Indexer {
   };
 }
 
-/** Stores where the history begins: at what was applied before the first act of the ledger. */
+/** Stores where the history begins: at what was applied before the first act. */
 async function begin({ store }: HistoryDependencies): Promise<boolean> {
   let act = await store.nextAct(0);
   while (act !== null && act.applied === null) act = await store.nextAct(act.number);
@@ -107,7 +107,7 @@ async function begin({ store }: HistoryDependencies): Promise<boolean> {
   return true;
 }
 
-/** Indexes the next act of the ledger; resolves to whether there was one. */
+/** Indexes the next act; resolves to whether there was one. */
 async function indexNextAct(state: HistoryState, dependencies: HistoryDependencies): Promise<boolean> {
   const { store, memory } = dependencies;
   const act = await store.nextAct(state.act);
@@ -115,7 +115,7 @@ async function indexNextAct(state: HistoryState, dependencies: HistoryDependenci
   const { applied, operation } = act;
   if (operation !== null) {
     const groups = [...(memory()?.applied.groupsListing(operation.name ?? '') ?? [])].sort();
-    await append(state, { act: act.number }, [operationEntry(act, operation, groups)], dependencies);
+    await append(state, act, {}, [operationEntry(act, operation, groups)], dependencies);
   }
   if (applied !== null) await indexApply(state, act, applied, dependencies);
   return true;
@@ -129,8 +129,7 @@ async function indexApply(
 ): Promise<void> {
   const { entries, fill } = await entriesOfApply(act, applied, state, dependencies);
   const { revision, branch } = applied;
-  const next = { act: act.number, revision, branch: branch ?? state.branch, fill };
-  await append(state, next, entries, dependencies, true);
+  await append(state, act, { revision, branch: branch ?? state.branch, fill }, entries, dependencies);
 }
 
 /** Resolves to whether to try again, since another manager was faster. */
@@ -154,22 +153,25 @@ async function indexRefused(
     revision,
     changes,
   };
-  return !(await append(state, {}, [entry], dependencies));
+  return !(await append(state, null, {}, [entry], dependencies));
 }
 
-/** Adds entries that follow the newest one. Resolves to false, and does nothing, if another manager was faster. */
+/** Adds entries of an act (null: of none) that follow the newest one. Resolves to false, and does nothing, if another manager was faster. */
 async function append(
   state: HistoryState,
+  act: Act | null,
   changes: Partial<HistoryState>,
   entries: readonly NewEntry[],
   { store, folder }: HistoryDependencies,
-  supersedes = false,
 ): Promise<boolean> {
   const numbered = entries.map((entry, index) => ({
     ...entry,
     n: state.newest + 1 + index,
+    idSequence: act?.idSequence ?? null,
     changes: inRepository(entry.changes, folder),
   }));
-  const next = { ...state, ...changes, newest: state.newest + entries.length };
+  const newest = state.newest + entries.length;
+  const next = { ...state, ...changes, act: act?.number ?? state.act, newest };
+  const supersedes = act !== null && act.applied !== null;
   return store.addEntries({ expected: state, next, entries: numbered, supersedes });
 }

@@ -66,7 +66,7 @@ export interface PastDependencies {
 export interface Past {
   /**
    * See `HistoryStore.entries`; what was applied before the call is indexed first, unless that has to wait for a page of the older
-   * history for more than 50 ms. `isCurrent`: whether every act of the ledger is indexed.
+   * history for more than 50 ms. `isCurrent`: whether every act is indexed.
    */
   list(
     query: EntryQuery,

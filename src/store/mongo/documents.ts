@@ -45,7 +45,7 @@ export interface Documents {
   /** Reads the documents with a version above `version`; writes in between can be visible in some of them. */
   objectsSince(version: number, scan?: ObjectScan): Promise<ObjectDocument[]>;
   /** Reads the rows of the first act with a number above `after`, in order; two commands. */
-  nextLedger(after: number): Promise<LedgerDocument[]>;
+  nextAct(after: number): Promise<ActDocument[]>;
   /** Reads entries below `before` that match, newest first, and counts all that match; several commands. */
   entries(query: EntryQuery, before: number | null, limit: number): Promise<FoundEntries>;
   /** Reads an entry and its other parts, in order; two commands. */
@@ -112,7 +112,9 @@ export interface FleetRoot {
 
 export type Change =
   | { in: 'objects'; document: ObjectDocument }
-  | { in: 'ledger'; document: LedgerDocument }
+  | { in: 'acts'; document: ActDocument }
+  /** Deletes the acts up to this number. */
+  | { in: 'indexed'; document: { act: number } }
   | { in: 'entries'; document: EntryDocument }
   | { in: 'entry_parts'; document: EntryPartDocument };
 
@@ -146,8 +148,8 @@ export interface ObjectDocument {
   stored: { oid: string; content: string; hash: string; origin: FileOrigin | null } | null;
 }
 
-/** A row of the ledger. `number` is the version that it was written with. */
-export interface LedgerDocument {
+/** A row of an act. `number` is the version that it was written with. */
+export interface ActDocument {
   _id: string;
   number: number;
   part: number;

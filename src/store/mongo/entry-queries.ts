@@ -1,24 +1,18 @@
 import type { Collection, Db, Filter } from 'mongodb';
 import type { EntryQuery } from '../entry.ts';
-import type {
-  EntryDocument,
-  EntryPartDocument,
-  FoundEntries,
-  FoundEntry,
-  LedgerDocument,
-} from './documents.ts';
+import type { ActDocument, EntryDocument, EntryPartDocument, FoundEntries, FoundEntry } from './documents.ts';
 import { COLLECTIONS } from './schema.ts';
 
-/** `Documents.nextLedger`. */
-export async function nextLedger(db: Db, after: number): Promise<LedgerDocument[]> {
-  const ledger = db.collection<LedgerDocument>(COLLECTIONS.ledger);
-  const [first] = await ledger
+/** `Documents.nextAct`. */
+export async function nextAct(db: Db, after: number): Promise<ActDocument[]> {
+  const acts = db.collection<ActDocument>(COLLECTIONS.acts);
+  const [first] = await acts
     .find({ number: { $gt: after } })
     .sort({ number: 1 })
     .limit(1)
     .toArray();
   if (first === undefined) return [];
-  return ledger.find({ number: first.number }).sort({ part: 1 }).toArray();
+  return acts.find({ number: first.number }).sort({ part: 1 }).toArray();
 }
 
 /** `Documents.entries`. */

@@ -25,6 +25,7 @@ export async function draftEntries(
     ),
     ...entries.flatMap((entry) => changesOf(entry, version)),
   ];
+  if (next.act !== expected?.act) changes.push({ in: 'indexed', document: { act: next.act } });
   return { fields: { history: next }, changes, result: true };
 }
 

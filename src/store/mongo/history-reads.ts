@@ -1,3 +1,4 @@
+import { type Act, actOf } from '../act.ts';
 import {
   type EntryPage,
   type EntryQuery,
@@ -6,11 +7,10 @@ import {
   keys,
   type ListedEntry,
 } from '../entry.ts';
-import { type Act, actOf } from '../ledger.ts';
 import { type Committer, requireVersion } from './committer.ts';
 import type { Documents } from './documents.ts';
 
-/** Reads the ledger and the entries of the history. Each sees exactly one version of the root. */
+/** Reads acts and the entries of the history. Each sees exactly one version of the root. */
 export class HistoryReads {
   readonly #documents: Documents;
   readonly #committer: Committer;
@@ -22,7 +22,7 @@ export class HistoryReads {
 
   nextAct(after: number): Promise<Act | null> {
     return this.#committer.read(async (root) => {
-      const rows = await this.#documents.nextLedger(after);
+      const rows = await this.#documents.nextAct(after);
       const [first] = rows;
       if (first === undefined || first.number > root.version) return null;
       return actOf(

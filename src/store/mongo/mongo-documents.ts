@@ -11,6 +11,7 @@ import type { EntryQuery } from '../entry.ts';
 import type { ReportQuery } from '../report.ts';
 import type { Connection } from './connection.ts';
 import type {
+  ActDocument,
   Change,
   Documents,
   EntryDocument,
@@ -18,14 +19,13 @@ import type {
   FoundEntries,
   FoundEntry,
   FoundReports,
-  LedgerDocument,
   ObjectDocument,
   ObjectScan,
   ReportDocument,
   ReportsSize,
   StagedChange,
 } from './documents.ts';
-import { findByPrefix, findEntries, findEntry, nextLedger } from './entry-queries.ts';
+import { findByPrefix, findEntries, findEntry, nextAct } from './entry-queries.ts';
 import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
 import { dropOldest, expireSome, findReports, measureReports } from './report-queries.ts';
 import { COLLECTIONS } from './schema.ts';
@@ -111,8 +111,8 @@ export class MongoDocuments implements Documents {
     return this.#run((db) => objects(db).find(filter, { projection }).toArray());
   }
 
-  nextLedger(after: number): Promise<LedgerDocument[]> {
-    return this.#run((db) => nextLedger(db, after));
+  nextAct(after: number): Promise<ActDocument[]> {
+    return this.#run((db) => nextAct(db, after));
   }
 
   entries(query: EntryQuery, before: number | null, limit: number): Promise<FoundEntries> {
@@ -178,7 +178,9 @@ async function putChunk(db: Db, changes: readonly Change[]): Promise<void> {
   const into = <I extends Change['in']>(name: I): Extract<Change, { in: I }>['document'][] =>
     changes.flatMap((change) => (change.in === name ? [change.document as never] : []));
   await putNewer(objects(db), into('objects'));
-  await insertMissing(db.collection(COLLECTIONS.ledger), into('ledger'));
+  await insertMissing(db.collection(COLLECTIONS.acts), into('acts'));
+  for (const { act } of into('indexed'))
+    await db.collection(COLLECTIONS.acts).deleteMany({ number: { $lte: act } });
   await insertMissing(db.collection(COLLECTIONS.entryParts), into('entry_parts'));
   await putNewer(db.collection<EntryDocument>(COLLECTIONS.entries), into('entries'));
 }

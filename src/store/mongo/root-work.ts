@@ -32,6 +32,10 @@ export class RootWork implements StateWork {
     this.#set({ attempted: { revision, at } });
   }
 
+  idSequence(): number {
+    return this.#current().idSequence;
+  }
+
   nextIdSequence(above = 0): number {
     const idSequence = Math.max(this.#current().idSequence, above) + 1;
     this.#set({ idSequence });

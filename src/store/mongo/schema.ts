@@ -8,7 +8,7 @@ export const COLLECTIONS = {
   state: 'state',
   objects: 'objects',
   staged: 'staged_changes',
-  ledger: 'ledger',
+  acts: 'acts',
   entries: 'history',
   entryParts: 'history_parts',
   reports: 'nebula_reports',
@@ -31,7 +31,7 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     [{ writer: 1 }, { name: 'holdfast_writer' }],
     [{ version: 1 }, { name: 'holdfast_version' }],
   ],
-  [COLLECTIONS.ledger]: [[{ number: 1, part: 1 }, { name: 'holdfast_number' }]],
+  [COLLECTIONS.acts]: [[{ number: 1, part: 1 }, { name: 'holdfast_number' }]],
   [COLLECTIONS.entries]: [[{ keys: 1, _id: -1 }, { name: 'holdfast_keys' }]],
   [COLLECTIONS.entryParts]: [
     [{ n: 1, part: 1 }, { name: 'holdfast_n' }],

@@ -2,9 +2,9 @@ import { type CounterRow, kindOfCounter, type SeedBatch } from '../../ids/id-sto
 import type { AppDefaults } from '../../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
+import type { Act } from '../act.ts';
 import { closedError } from '../closed.ts';
 import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
-import type { Act } from '../ledger.ts';
 import { oidGenerator } from '../object-id.ts';
 import type { Operation } from '../operation.ts';
 import type { ReportPage, ReportQuery } from '../report.ts';

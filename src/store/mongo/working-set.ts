@@ -2,18 +2,11 @@ import { FRESH_COUNTER } from '../../ids/counter.ts';
 import { type CounterKind, kindOfCounter } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type Kind, keyOf } from '../../protocol/name.ts';
-import { actRows } from '../ledger.ts';
+import { actRows } from '../act.ts';
 import type { NewOid } from '../object-id.ts';
 import type { ObjectRow } from '../rules/rows.ts';
-import type {
-  CounterWork,
-  LedgerWork,
-  ObjectContent,
-  ObjectWork,
-  StoredCounter,
-  Work,
-} from '../rules/work.ts';
-import type { Change, DocumentCounter, FleetRoot, LedgerDocument, ObjectDocument } from './documents.ts';
+import type { ActWork, CounterWork, ObjectContent, ObjectWork, StoredCounter, Work } from '../rules/work.ts';
+import type { ActDocument, Change, DocumentCounter, FleetRoot, ObjectDocument } from './documents.ts';
 import { RootWork } from './root-work.ts';
 
 /** What a working set starts from. */
@@ -30,13 +23,13 @@ export class WorkingSet implements Work {
   readonly state: RootWork;
   readonly objects: ObjectWork;
   readonly counters: CounterWork;
-  readonly ledger: LedgerWork;
+  readonly acts: ActWork;
   readonly newOid: NewOid;
   readonly defaults: AppDefaults;
   readonly #version: number;
   readonly #documents: Map<string, ObjectDocument>;
   readonly #touched = new Set<string>();
-  #ledger: LedgerDocument[] = [];
+  #acts: ActDocument[] = [];
 
   constructor({ root, documents, newOid, defaults }: WorkingSetOptions) {
     this.#version = root.version + 1;
@@ -46,10 +39,10 @@ export class WorkingSet implements Work {
     this.defaults = defaults;
     this.objects = this.#objectWork();
     this.counters = this.#counterWork();
-    this.ledger = {
+    this.acts = {
       add: (act) => {
         const number = this.#version;
-        this.#ledger = actRows(act).map((body, part) => ({ _id: `${number}/${part}`, number, part, body }));
+        this.#acts = actRows(act).map((body, part) => ({ _id: `${number}/${part}`, number, part, body }));
       },
     };
   }
@@ -60,7 +53,7 @@ export class WorkingSet implements Work {
       const document = this.#documents.get(id) as ObjectDocument;
       return { in: 'objects', document: { ...document, version: this.#version } };
     });
-    return [...objects, ...this.#ledger.map((document): Change => ({ in: 'ledger', document }))];
+    return [...objects, ...this.#acts.map((document): Change => ({ in: 'acts', document }))];
   }
 
   #objectWork(): ObjectWork {

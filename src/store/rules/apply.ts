@@ -9,7 +9,7 @@ import type { FileOrigin, Step } from '../../plan/step.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
 import { sameValue } from '../../protocol/values.ts';
-import type { LedgerChange, NewAct } from '../ledger.ts';
+import type { ActChange, NewAct } from '../act.ts';
 import type { ApplyBatch, AssignedId } from '../store.ts';
 import { requireSequence } from './claim.ts';
 import { contentOf, type ObjectRow } from './rows.ts';
@@ -25,8 +25,8 @@ interface Pass {
   counters: { kind: CounterKind; name: string; counter: StoredCounter }[];
   /** The last `_id` that was made; null if no object was created. */
   lastOid: string | null;
-  /** What the ledger has of this pass. */
-  ledger: LedgerChange[];
+  /** What its act has of this pass. */
+  changes: ActChange[];
 }
 
 /** A step that creates or updates its object. */
@@ -43,7 +43,7 @@ export async function applyBatch(work: Work, batch: ApplyBatch): Promise<Assigne
   const before = work.state.appliedRevision();
   work.state.setApplied(batch.revision, batch.at, batch.rules);
   const changed = once(() => work.state.nextIdSequence());
-  const pass: Pass = { at: batch.at, changed, counters: [], lastOid: null, ledger: [] };
+  const pass: Pass = { at: batch.at, changed, counters: [], lastOid: null, changes: [] };
   const pace = new Pace();
   const given: AssignedId[] = [];
   for (const [index, step] of batch.steps.entries()) {
@@ -61,7 +61,8 @@ export async function applyBatch(work: Work, batch: ApplyBatch): Promise<Assigne
     await pace.step();
   }
   if (pass.lastOid !== null) work.state.setLastOid(pass.lastOid);
-  if (before !== batch.revision || pass.ledger.length > 0) work.ledger.add(actOf(batch, before, pass.ledger));
+  if (before !== batch.revision || pass.changes.length > 0)
+    work.acts.add({ ...actOf(batch, before, pass.changes), idSequence: work.state.idSequence() });
   return given;
 }
 
@@ -82,7 +83,7 @@ function applyStep(work: Work, step: Step, pass: Pass): number | null {
   const before = contentOf(step.kind, stored.content, work.defaults);
   const { kind, name, after, origin } = step;
   const fields = changedFields(before, after);
-  pass.ledger.push({ kind, name, change: 'update', id, fields, before: originOf(stored), after: origin });
+  pass.changes.push({ kind, name, change: 'update', id, fields, before: originOf(stored), after: origin });
   return id;
 }
 
@@ -104,11 +105,11 @@ function create(work: Work, step: Upsert, pass: Pass): number {
   pass.lastOid = newOid(pass.at);
   objects.insert(kind, name, pass.lastOid, row);
   const keepsPruneId = isUnchanged && counters.get('prune', name).last > 0;
-  pass.ledger.push({ kind, name, change: 'create', id, fields: [], before: null, after: step.origin });
+  pass.changes.push({ kind, name, change: 'create', id, fields: [], before: null, after: step.origin });
   if (kind === 'app') return id;
   const prune = keepsPruneId ? counters.get('prune', name).last : raiseCounter(work, 'prune', name, pass);
   const nothing = { fields: [], before: null, after: null };
-  pass.ledger.push({ kind: 'prune', name, change: 'create', id: prune, ...nothing });
+  pass.changes.push({ kind: 'prune', name, change: 'create', id: prune, ...nothing });
   return id;
 }
 
@@ -118,7 +119,7 @@ function remove({ objects, counters }: Work, { kind, name }: Step, pass: Pass): 
   const stored = objects.find(kind, name);
   if (stored !== undefined) {
     const before = originOf(stored);
-    pass.ledger.push({ kind, name, change: 'delete', id: null, fields: [], before, after: null });
+    pass.changes.push({ kind, name, change: 'delete', id: null, fields: [], before, after: null });
   }
   if (objects.remove(kind, name) || counter.hash !== null) {
     putCounter(pass, kind, name, { ...counter, hash: null });
@@ -160,10 +161,10 @@ function moveFile(work: Work, kind: Kind, name: string, origin: FileOrigin | nul
   if (stored === undefined) return;
   const [before, id] = [originOf(stored), stored.id];
   if (before?.path === origin?.path && before?.blob === origin?.blob) return;
-  pass.ledger.push({ kind, name, change: 'file', id, fields: [], before, after: origin });
+  pass.changes.push({ kind, name, change: 'file', id, fields: [], before, after: origin });
 }
 
-function actOf(batch: ApplyBatch, before: string | null, changes: LedgerChange[]): NewAct {
+function actOf(batch: ApplyBatch, before: string | null, changes: ActChange[]): Omit<NewAct, 'idSequence'> {
   const { at, revision, branch = null, effects = [], held = [] } = batch;
   const applied = { revision, before, branch };
   return { at, applied, operation: null, held: [...held], changes, effects: [...effects] };

@@ -1,8 +1,8 @@
 import { Pace } from '../../async/pace.ts';
 import { raise } from '../../ids/counter.ts';
 import type { CounterKind } from '../../ids/id-store.ts';
+import type { ActChange } from '../act.ts';
 import { ifMatchRefusal } from '../if-match.ts';
-import type { LedgerChange } from '../ledger.ts';
 import type { Operation } from '../operation.ts';
 import type { AtRevision, OperationContext, StoredApp, StoredGroup } from '../store.ts';
 import { storedApp, storedGroup } from './rows.ts';
@@ -64,15 +64,23 @@ export async function pruneAll(
   return { value: ids, revision: work.state.appliedRevision() };
 }
 
-/** Implements `Store.logOperation` on a store's `Work`: adds an operation to the ledger. */
-export function log(work: Pick<Work, 'ledger'>, entry: Operation): void {
+/** Implements `Store.logOperation` on a store's `Work`: adds the act of an operation. */
+export function log(work: Pick<Work, 'acts' | 'state'>, entry: Operation): void {
   const { at, action, name, actor, requestId, reason, ids } = entry;
   const kind: CounterKind = action === 'restart' ? 'app' : 'prune';
-  const changes = Object.entries(ids).map(([object, id]): LedgerChange => {
+  const changes = Object.entries(ids).map(([object, id]): ActChange => {
     return { kind, name: object, change: 'update', id, fields: [], before: null, after: null };
   });
   const operation = { action, name, actor, requestId, ...(reason == null ? {} : { reason }) };
-  work.ledger.add({ at, applied: null, operation, held: [], changes, effects: [] });
+  work.acts.add({
+    at,
+    idSequence: work.state.idSequence(),
+    applied: null,
+    operation,
+    held: [],
+    changes,
+    effects: [],
+  });
 }
 
 /** Raises a counter, and returns its new id. */

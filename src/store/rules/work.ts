@@ -3,7 +3,7 @@ import type { CounterKind, HistoryPoint } from '../../ids/id-store.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
-import type { NewAct } from '../ledger.ts';
+import type { NewAct } from '../act.ts';
 import type { NewOid } from '../object-id.ts';
 import type { ObjectRow } from './rows.ts';
 
@@ -28,7 +28,7 @@ export interface Work {
   state: StateWork;
   objects: ObjectWork;
   counters: CounterWork;
-  ledger: LedgerWork;
+  acts: ActWork;
   /** Makes the `_id` of objects. The caller must store the last one by `state.setLastOid`. */
   newOid: NewOid;
   /** The values of fields that were added to the product after an app was stored. */
@@ -41,6 +41,8 @@ export interface StateWork {
   /** Counts a claim, and stores its revision. */
   claim(revision: string): void;
   setAttempted(revision: string, at: number): void;
+  /** Returns the id sequence. */
+  idSequence(): number;
   /** Raises the id sequence above its stored value and `above`, and returns it. */
   nextIdSequence(above?: number): number;
   /** Returns the applied revision; null if there is none. */
@@ -78,7 +80,7 @@ export interface CounterWork {
   markSomeChanged(changed: number): boolean;
 }
 
-export interface LedgerWork {
+export interface ActWork {
   /** Adds an act; at most one in a write. */
   add(act: NewAct): void;
 }

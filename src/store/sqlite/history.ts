@@ -13,6 +13,7 @@ import {
   type ListedEntry,
   superseded,
 } from '../entry.ts';
+import type { Acts } from './acts.ts';
 import { type Database, prepare, type SqlValue, type Statement } from './connection.ts';
 
 interface BodyRow {
@@ -124,6 +125,7 @@ function where(conditions: readonly Condition[]): string {
 
 /** Writes the entries of the history, inside the caller's transaction. */
 export class History extends HistoryReads {
+  readonly #acts: Acts;
   readonly #setState: Statement<never>;
   readonly #add: Statement<never>;
   readonly #addKey: Statement<never>;
@@ -132,8 +134,9 @@ export class History extends HistoryReads {
   readonly #setBody: Statement<never>;
   readonly #setKey: Statement<never>;
 
-  constructor(db: Database) {
+  constructor(db: Database, acts: Acts) {
     super(db);
+    this.#acts = acts;
     this.#setState = prepare(db, 'UPDATE state SET history = ?');
     this.#add = prepare(db, 'INSERT INTO entries (n, kind, at, text) VALUES (?, ?, ?, ?)');
     this.#addKey = prepare(db, 'INSERT INTO entry_keys (key, n) VALUES (?, ?)');
@@ -163,6 +166,7 @@ export class History extends HistoryReads {
       }
     }
     this.#setState.run(JSON.stringify(next));
+    this.#acts.drop(next.act);
     return true;
   }
 

@@ -11,7 +11,7 @@ import { type Database, prepare } from './connection.ts';
  * column that is tested for equality, and before the other columns of filters. So rows come out sorted, and the row
  * with the body is read only if all filters match.
  *
- * In the ledger and in entries of the history, `body` is JSON, cut into parts if it is long; the first part of an entry is what
+ * In acts and in entries of the history, `body` is JSON, cut into parts if it is long; the first part of an entry is what
  * a list shows. `entries_by_time` is narrow, since counts read all of it. `state.history` is a `HistoryState`, as JSON.
  *
  * `position` begins so high that SQLite stores it in six bytes, and is the last column. So it is always the last six
@@ -80,7 +80,7 @@ CREATE INDEX reports_by_updated ON reports (updated, seq, created);
 CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
 
-CREATE TABLE ledger (
+CREATE TABLE acts (
   number INTEGER NOT NULL,
   part INTEGER NOT NULL,
   body TEXT NOT NULL,

@@ -97,6 +97,10 @@ export class StateWrites extends StateReads {
     this.#lastOid.run(oid);
   }
 
+  idSequence(): number {
+    return this.row().id_sequence;
+  }
+
   /** Raises the id sequence above its stored value and `above`, and returns it. */
   nextIdSequence(above = 0): number {
     const next = Math.max(this.row().id_sequence, above) + 1;

@@ -4,9 +4,9 @@ import { Queue } from '../../async/queue.ts';
 import type { CounterRow, SeedBatch } from '../../ids/id-store.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
 import type { Report } from '../../protocol/report.ts';
+import type { Act } from '../act.ts';
 import { closedError } from '../closed.ts';
 import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
-import type { Act } from '../ledger.ts';
 import type { Operation } from '../operation.ts';
 import type { ReportPage, ReportQuery } from '../report.ts';
 import { dropAll } from '../report-expiry.ts';
@@ -183,14 +183,14 @@ export class SqliteStore implements Store {
   }
 
   nextAct(after: number): Promise<Act | null> {
-    return this.#read(() => this.#reads.ledger.after(after));
+    return this.#read(() => this.#reads.acts.after(after));
   }
 
   historyState(): Promise<HistoryState | null> {
     return this.#read(() => this.#reads.history.state());
   }
 
-  /** NORMAL: what a loss of power undoes is indexed again from the ledger. */
+  /** NORMAL: what a loss of power undoes is indexed again, from acts that are there again. */
   addEntries(batch: EntryBatch): Promise<boolean> {
     return this.#writeAsync(() => this.#writes.history.addEntries(batch), 'NORMAL');
   }

@@ -1,9 +1,9 @@
 import type { AppDefaults } from '../../protocol/app.ts';
 import { type NewOid, oidGenerator } from '../object-id.ts';
+import { ActReads, Acts } from './acts.ts';
 import type { Database } from './connection.ts';
 import { CounterReads, Counters } from './counters.ts';
 import { History, HistoryReads } from './history.ts';
-import { Ledger, LedgerReads } from './ledger.ts';
 import { LogPosition } from './log.ts';
 import { ObjectReads } from './object-reads.ts';
 import { Objects } from './objects.ts';
@@ -16,7 +16,7 @@ export interface Writes {
   state: StateWrites;
   objects: Objects;
   counters: Counters;
-  ledger: Ledger;
+  acts: Acts;
   history: History;
   reports: Reports;
   log: LogPosition;
@@ -31,7 +31,7 @@ export interface Reads {
   state: StateReads;
   objects: ObjectReads;
   counters: CounterReads;
-  ledger: LedgerReads;
+  acts: ActReads;
   history: HistoryReads;
   reports: ReportPages;
 }
@@ -43,12 +43,13 @@ export function prepareWrites(
   random: (size: number) => Uint8Array,
 ): Writes {
   const state = new StateWrites(db);
+  const acts = new Acts(db);
   return {
     state,
     objects: new Objects(db),
     counters: new Counters(db),
-    ledger: new Ledger(db),
-    history: new History(db),
+    acts,
+    history: new History(db, acts),
     reports: new Reports(db),
     log: new LogPosition(db),
     newOid: oidGenerator(random, state.lastOid()),
@@ -62,7 +63,7 @@ export function prepareReads(db: Database, defaults: AppDefaults): Reads {
     state: new StateReads(db),
     objects: new ObjectReads(db, defaults),
     counters: new CounterReads(db),
-    ledger: new LedgerReads(db),
+    acts: new ActReads(db),
     history: new HistoryReads(db),
     reports: new ReportPages(db),
   };

@@ -1,11 +1,11 @@
 import type { Row } from '../bench.ts';
+import { acts } from './acts.ts';
 import { backfill } from './backfill.ts';
 import { dryRun } from './dry-run.ts';
 import { follow } from './follow.ts';
 import { growth } from './growth.ts';
 import { history } from './history.ts';
 import { groups, info, notModified } from './info.ts';
-import { ledger } from './ledger.ts';
 import { memory } from './memory.ts';
 import { pollers } from './pollers.ts';
 import { reports } from './reports.ts';
@@ -29,7 +29,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'write-cost': writeCost,
   reports,
   'dry-run': dryRun,
-  ledger,
+  acts,
   history,
   backfill,
   follow,

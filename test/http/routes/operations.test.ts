@@ -154,7 +154,7 @@ it('the restart of a stopped app whose operation cannot be stored is a 503 with 
   const manager = await startManager({ files: SMALL_FLEET });
   inStore(
     manager,
-    `CREATE TRIGGER fail BEFORE INSERT ON ledger WHEN NEW.body LIKE '%"action":"restart"%'
+    `CREATE TRIGGER fail BEFORE INSERT ON acts WHEN NEW.body LIKE '%"action":"restart"%'
      BEGIN SELECT RAISE(ABORT, 'boom'); END`,
   );
   const { status, body } = await manager.post('/api/v2/apps/cron/restart');

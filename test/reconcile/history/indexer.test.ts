@@ -433,6 +433,19 @@ describe('the history', () => {
       effects: [{ app: 'web', action: 'restart', groups: ['lab'] }],
     });
   });
+
+  it('has the id sequence of each act, which is deleted', async () => {
+    const { store, pass, commit, indexer } = await indexed({ files: { 'apps/web.yaml': V1 } });
+    await pass();
+    await store.restartApp('web', { actor: 'ana', requestId: 'r-1', at: 1_700_000_000_000 });
+    await commit({ 'apps/web.yaml': `# a comment\n${V1}` }, 'say what web is');
+    await commit({ 'apps/web.yaml': V2 }, 'two');
+    await pass();
+    await indexer.catchUp();
+    const { idSequence: now } = await store.state();
+    expect((await all(store)).map(({ idSequence }) => idSequence)).toEqual([now, now, now - 1, now - 2]);
+    expect(await store.nextAct(0)).toBeNull();
+  });
 });
 
 describe('the history of an old repository', () => {
@@ -479,7 +492,7 @@ describe('the history of an old repository', () => {
     expect(engine.failures).toEqual([]);
   });
 
-  it('begins at the revision that an earlier release applied, whose store has no ledger', async () => {
+  it('begins at the revision that an earlier release applied, whose store has no acts', async () => {
     const engine = await oldRepository(1);
     await engine.reconciler.reconcile();
     await engine.commit({ 'apps/db.yaml': V2 }, 'later');

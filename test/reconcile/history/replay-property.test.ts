@@ -8,7 +8,7 @@ import type { App } from '../../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import { keyOf } from '../../../src/protocol/name.ts';
 import type { Reader } from '../../../src/source/source.ts';
-import type { Act } from '../../../src/store/ledger.ts';
+import type { Act } from '../../../src/store/act.ts';
 import type { OperationContext, Store } from '../../../src/store/store.ts';
 import { buildEngine, type Engine } from '../../support/engine.ts';
 import { anyCommit, DEFAULTS, type Files } from '../../support/fleet.ts';
@@ -26,7 +26,7 @@ const CONTEXT: OperationContext = { actor: 'ana', requestId: 'r', at: 1_700_000_
 /** What the devices of a group get, but for the `_id` of MongoDB; null if there is no such group. */
 type Info = { apps: unknown[]; list: string[]; groupId: number; pruneId: number } | null;
 
-/** Rebuilds the fleet from the ledger alone: its ids, and the blobs that it names. */
+/** Rebuilds the fleet from acts alone: its ids, and the blobs that it names. */
 class Replay {
   readonly #objects = new Map<string, { id: number; blob: string | null }>();
 
@@ -120,7 +120,7 @@ const operations = fc.array(
   { maxLength: 1 },
 );
 
-it('the ledger replayed, with the blobs that it names, gives what each group was served after each act', async () => {
+it('acts replayed, with the blobs that they name, give what each group was served after each act', async () => {
   const engine = await buildEngine({ files: FILES });
   const { store, source, reconciler } = engine;
   const replay = new Replay();

@@ -18,6 +18,7 @@ export function entry(n: number, parts: Partial<Entry> = {}): Entry {
     kind: 'commit',
     at: AT + n,
     appliedAt: AT,
+    idSequence: null,
     state: 'applied',
     revision: `${n}`.repeat(4),
     appliedWith: null,

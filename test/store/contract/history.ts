@@ -33,7 +33,7 @@ async function numbers(store: Store, query: Partial<EntryQuery>): Promise<number
 export function historyContract(open: OpenStore): void {
   const test = useStore(open);
 
-  describe('the ledger', () => {
+  describe('nextAct', () => {
     it('has what each applied revision changed: ids, names of fields, files; no values', async () => {
       await pass(test.store, [appStep('web', app('nginx'), A), groupStep('lab', group('web'))], 'r1');
       await pass(test.store, [appStep('web', app('secret', { running: false }), B)], 'r2');
@@ -86,6 +86,20 @@ export function historyContract(open: OpenStore): void {
       expect((await acts(test.store))[1]?.changes).toEqual([
         { kind: 'app', name: 'web', change: 'file', id: 1, fields: [], before: A, after: B },
       ]);
+    });
+
+    it('has the id sequence of the store since then', async () => {
+      const sequences: number[] = [];
+      const note = async () => sequences.push((await test.store.state()).idSequence);
+      await pass(test.store, [appStep('web', app('nginx')), groupStep('lab', group('web'))], 'r1').then(note);
+      await pass(test.store, [], 'r2').then(note);
+      await test.store.restartApp('web', CONTEXT).then(note);
+      await test.store.pruneAll(CONTEXT).then(note);
+      await test.store
+        .logOperation({ ...CONTEXT, action: 'restart', name: 'web', ids: { web: 3 } })
+        .then(note);
+      expect((await acts(test.store)).map(({ idSequence }) => idSequence)).toEqual(sequences);
+      expect(sequences).toEqual([1, 1, 2, 3, 3]);
     });
 
     it('has nothing of a batch that changes nothing', async () => {
@@ -144,6 +158,24 @@ export function historyContract(open: OpenStore): void {
       const { n, ...rest } = entry(1);
       expect(await store.entry(1)).toEqual({ n, ...rest, changesTotal: 1, effectsTotal: 0 });
       expect(await store.entry(2)).toBeNull();
+    });
+
+    it('deletes the acts that the state has, and acts after them have higher numbers', async () => {
+      await pass(test.store, [appStep('web', app('nginx'))], 'r1');
+      await test.store.restartApp('web', CONTEXT);
+      const [first, second] = await acts(test.store);
+      const indexed = { ...STATE, act: first?.number ?? 0 };
+      await test.store.addEntries({ expected: null, next: indexed, entries: [], supersedes: false });
+      expect(await acts(test.store)).toEqual([second]);
+      const next = { ...indexed, act: second?.number ?? 0 };
+      await test.store.addEntries({ expected: indexed, next, entries: [], supersedes: false });
+      expect(await acts(test.store)).toEqual([]);
+      const store = await test.reopen();
+      await store.restartApp('web', CONTEXT);
+      const [third, ...others] = await acts(store);
+      expect(others).toEqual([]);
+      expect(third?.number).toBeGreaterThan(second?.number ?? 0);
+      expect(await store.nextAct(next.act)).toEqual(third);
     });
 
     it('changes nothing if the state is not the expected one', async () => {

@@ -4,9 +4,9 @@ import type { CounterKind, CounterRow, HistoryPoint, SeedBatch } from '../../../
 import type { FileOrigin, Step } from '../../../src/plan/step.ts';
 import { type App, appDefaults } from '../../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
-import type { Kind } from '../../../src/protocol/name.ts';
-import type { Act } from '../../../src/store/ledger.ts';
-import type { Operation } from '../../../src/store/operation.ts';
+import { type Kind, parseKey } from '../../../src/protocol/name.ts';
+import type { Act } from '../../../src/store/act.ts';
+import { OPERATIONS, type Operation } from '../../../src/store/operation.ts';
 import type { AssignedId, OperationContext, Store } from '../../../src/store/store.ts';
 
 /** How a store is opened; without a limit by default. */
@@ -115,15 +115,28 @@ export async function counterOf(store: Store, kind: CounterKind, name: string): 
   return rows.find((row) => row.kind === kind && row.name === name) ?? null;
 }
 
-/** The acts of the ledger, oldest first. */
+/** The acts that are not indexed, oldest first. */
 export async function acts(store: Store): Promise<Act[]> {
   const found: Act[] = [];
   for (let act = await store.nextAct(0); act !== null; act = await store.nextAct(act.number)) found.push(act);
   return found;
 }
 
-/** The operations that the ledger has, newest first. */
+/** The operations of a store, newest first: those that are not indexed, and those that are. */
 export async function operationsOf(store: Store): Promise<Operation[]> {
+  const query = { keys: [], kinds: OPERATIONS, since: null, until: null, text: null };
+  const { entries } = await store.entries(query, null, 10_000);
+  const indexed = entries.map(({ at, kind, actor, requestId, reason, changes }) => {
+    const ids = changes.map(({ object, ids }) => [parseKey(object).name, Object.values(ids ?? {})[0] ?? 0]);
+    const name = kind === 'prune-all' ? null : parseKey(changes[0]?.object ?? '').name;
+    const action = kind as Operation['action'];
+    const said = { at, action, name, actor: actor.name, requestId: requestId ?? '', reason };
+    return { ...said, ids: Object.fromEntries(ids) };
+  });
+  return [...(await operationActs(store)), ...indexed];
+}
+
+async function operationActs(store: Store): Promise<Operation[]> {
   return (await acts(store)).reverse().flatMap(({ at, operation, changes }) => {
     const ids = changes.map(({ name, id }) => [name, id ?? 0] as const);
     return operation === null ? [] : [{ at, ...operation, ids: Object.fromEntries(ids) }];

@@ -9,7 +9,7 @@ interface Write {
   body?: unknown;
   /** Whether it makes a commit. */
   commit?: boolean;
-  /** Whether it makes an entry in the ledger. */
+  /** Whether it is an operation. */
   operation?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface Tally {
   unacknowledged: number;
   /** Request ids of the acknowledged writes that made a commit. */
   commits: string[];
-  /** Request ids of the acknowledged writes in the ledger. */
+  /** Request ids of the acknowledged operations. */
   operations: string[];
 }
 

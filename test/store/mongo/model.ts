@@ -4,6 +4,7 @@ import type { Scheduler } from 'fast-check';
 import { HoldfastError } from '../../../src/errors.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import type {
+  ActDocument,
   Change,
   Documents,
   EntryDocument,
@@ -12,7 +13,6 @@ import type {
   FoundEntries,
   FoundEntry,
   FoundReports,
-  LedgerDocument,
   ObjectDocument,
   ObjectScan,
   ReportsSize,
@@ -49,7 +49,7 @@ export type Mistake =
 interface Contents {
   root: FleetRoot;
   objects: Map<string, ObjectDocument>;
-  ledger: Map<string, LedgerDocument>;
+  acts: Map<string, ActDocument>;
   entries: Map<number, EntryDocument>;
   entryParts: Map<string, EntryPartDocument>;
   staged: Map<string, StagedChange>;
@@ -63,7 +63,7 @@ export class ModelDatabase {
   #primary: Contents = {
     root: newFleetRoot('f'),
     objects: new Map(),
-    ledger: new Map(),
+    acts: new Map(),
     entries: new Map(),
     entryParts: new Map(),
     staged: new Map(),
@@ -189,9 +189,9 @@ export class ModelDocuments implements Documents {
     );
   }
 
-  nextLedger(after: number): Promise<LedgerDocument[]> {
-    return this.#read(({ ledger }) => {
-      const later = [...ledger.values()].filter(({ number }) => number > after);
+  nextAct(after: number): Promise<ActDocument[]> {
+    return this.#read(({ acts }) => {
+      const later = [...acts.values()].filter(({ number }) => number > after);
       const next = Math.min(...later.map(({ number }) => number));
       return later.filter(({ number }) => number === next).sort((a, b) => a.part - b.part);
     });
@@ -236,19 +236,14 @@ export class ModelDocuments implements Documents {
     return Promise.resolve(0);
   }
 
-  #putOne({ objects, ledger, entries, entryParts }: Contents, change: Change): void {
-    const { document } = structuredClone(change);
-    if (change.in === 'ledger') ledger.set(change.document._id, document as LedgerDocument);
-    if (change.in === 'entry_parts') entryParts.set(change.document._id, document as EntryPartDocument);
-    if (
-      change.in === 'entries' &&
-      change.document.version > (entries.get(change.document._id)?.version ?? -1)
-    )
-      entries.set(change.document._id, document as EntryDocument);
-    if (change.in !== 'objects') return;
-    const { _id, version } = change.document;
-    const isNewer = version > (objects.get(_id)?.version ?? -1);
-    if (isNewer || this.#isMistaken('unguarded put')) objects.set(_id, structuredClone(change.document));
+  #putOne({ objects, acts, entries, entryParts }: Contents, given: Change): void {
+    const change = structuredClone(given);
+    if (change.in === 'acts') acts.set(change.document._id, change.document);
+    else if (change.in === 'indexed') dropActs(acts, change.document.act);
+    else if (change.in === 'entry_parts') entryParts.set(change.document._id, change.document);
+    else if (change.in === 'entries') putNewer(entries, change.document);
+    else if (this.#isMistaken('unguarded put')) objects.set(change.document._id, change.document);
+    else putNewer(objects, change.document);
   }
 
   async #read<T>(select: (contents: Contents) => T): Promise<T> {
@@ -289,6 +284,14 @@ export class ModelDocuments implements Documents {
   #isMistaken(mistake: Mistake): boolean {
     return this.#options.mistake === mistake;
   }
+}
+
+function dropActs(acts: Map<string, ActDocument>, last: number): void {
+  for (const [id, { number }] of acts) if (number <= last) acts.delete(id);
+}
+
+function putNewer<I, D extends { _id: I; version: number }>(documents: Map<I, D>, document: D): void {
+  if (document.version > (documents.get(document._id)?.version ?? -1)) documents.set(document._id, document);
 }
 
 /** Waits for everything in progress; a late command schedules each turn only after the one before. */

@@ -56,7 +56,7 @@ CREATE INDEX reports_by_time ON reports (created, seq, updated);
 CREATE INDEX reports_by_updated ON reports (updated, seq, created);
 CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
-CREATE TABLE ledger (
+CREATE TABLE acts (
   number INTEGER NOT NULL,
   part INTEGER NOT NULL,
   body TEXT NOT NULL,

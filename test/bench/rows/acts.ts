@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import type { NewAct } from '../../../src/store/ledger.ts';
-import { Ledger } from '../../../src/store/sqlite/ledger.ts';
+import type { NewAct } from '../../../src/store/act.ts';
+import { Acts } from '../../../src/store/sqlite/acts.ts';
 import type { Bench, Line } from '../bench.ts';
 import { makeFleet } from '../fleet.ts';
 import { startManager } from '../manager.ts';
@@ -15,10 +15,10 @@ const COUNT = 2000;
 const BEFORE = 20_000;
 
 /**
- * What the ledger adds to a write: the same transaction, synced as the store does it, with and without the ledger's own
+ * What its act adds to a write: the same transaction, synced as the store does it, with and without the act's own
  * statements, on a copy of the store's file; and the whole write beside it.
  */
-export async function ledger(bench: Bench): Promise<Line[]> {
+export async function acts(bench: Bench): Promise<Line[]> {
   const fleet = await makeFleet(bench, APPS, APPS / 20);
   const manager = await startManager(bench, { folder: fleet.folder });
   const writes: number[] = [];
@@ -26,7 +26,7 @@ export async function ledger(bench: Bench): Promise<Line[]> {
   await manager.stop();
   const db = new DatabaseSync(join(manager.dataFolder, 'store.sqlite'));
   try {
-    return [ledgerLine(measureTransactions(db), median(writes.slice(8)))];
+    return [actLine(measureTransactions(db), median(writes.slice(8)))];
   } finally {
     db.close();
   }
@@ -35,13 +35,13 @@ export async function ledger(bench: Bench): Promise<Line[]> {
 interface Transactions {
   /** Milliseconds of each. */
   plain: number[];
-  withLedger: number[];
+  withAct: number[];
 }
 
 /** Alternates between a transaction that changes one app and one that adds its act, too. */
 function measureTransactions(db: InstanceType<typeof DatabaseSync>): Transactions {
   db.exec('PRAGMA synchronous = FULL');
-  const table = new Ledger(db);
+  const table = new Acts(db);
   const touch = db.prepare("UPDATE objects SET content = content WHERE kind = 'app' AND name = ?");
   const transaction = (index: number, isTold: boolean): number => {
     const start = performance.now();
@@ -54,10 +54,10 @@ function measureTransactions(db: InstanceType<typeof DatabaseSync>): Transaction
   db.exec('BEGIN IMMEDIATE');
   for (let index = 0; index < BEFORE; index++) table.add(actAt(index));
   db.exec('COMMIT');
-  const found: Transactions = { plain: [], withLedger: [] };
+  const found: Transactions = { plain: [], withAct: [] };
   for (let index = 0; index < COUNT; index++) {
     found.plain.push(transaction(index, false));
-    found.withLedger.push(transaction(index, true));
+    found.withAct.push(transaction(index, true));
   }
   return found;
 }
@@ -67,6 +67,7 @@ function actAt(index: number): NewAct {
   const change = { kind: 'app', name: `app-${index}`, change: 'update', id: index } as const;
   return {
     at: index,
+    idSequence: index,
     applied: { revision: file.blob, before: file.blob, branch: 'main' },
     operation: null,
     held: [],
@@ -75,11 +76,11 @@ function actAt(index: number): NewAct {
   };
 }
 
-function ledgerLine({ plain, withLedger }: Transactions, write: number): Line {
-  const [a, b] = [median(withLedger), median(plain)];
+function actLine({ plain, withAct }: Transactions, write: number): Line {
+  const [a, b] = [median(withAct), median(plain)];
   return {
-    row: 'ledger: transaction of a write with its act',
-    measured: `p50 ${ms(a)}, p99 ${ms(percentile(withLedger, 0.99))}: ${ms(a - b)} more, of ${ms(write)} of a write`,
+    row: 'acts: transaction of a write with its act',
+    measured: `p50 ${ms(a)}, p99 ${ms(percentile(withAct, 0.99))}: ${ms(a - b)} more, of ${ms(write)} of a write`,
     baseline: `p50 ${ms(b)}, p99 ${ms(percentile(plain, 0.99))} without`,
     ratio: times(a / b),
     target: '<= 1 ms more',

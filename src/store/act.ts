@@ -7,7 +7,7 @@ import type { Operation } from './operation.ts';
  * What an act changed in one object, without any value of a field: those are read from git, by the blobs. A `prune` change is that
  * of a group's prune id; `file` says that devices see no difference, but that the object has another file.
  */
-export interface LedgerChange {
+export interface ActChange {
   kind: Kind | 'prune';
   name: string;
   change: ChangeType | 'file';
@@ -19,26 +19,28 @@ export interface LedgerChange {
   after: FileOrigin | null;
 }
 
-/** One write of the store that gave ids, or that applied a revision. */
+/** One write of the store that gave ids, or that applied a revision. It is kept until the history has its entries. */
 export interface Act {
   /** Rises from act to act, not always by one. */
   number: number;
   /** Unix milliseconds. */
   at: number;
+  /** `StoreState.idSequence` with it. */
+  idSequence: number;
   /** The revision that was applied, and the one before it (null: none, or the store was seeded since); null for an operation. */
   applied: { revision: string; before: string | null; branch: string | null } | null;
   /** The operation; null for an applied revision. */
   operation: Pick<Operation, 'action' | 'name' | 'actor' | 'requestId' | 'reason'> | null;
   /** Keys of the objects that an applied revision has in another way, but that a problem held back. */
   held: string[];
-  changes: LedgerChange[];
+  changes: ActChange[];
   effects: Effect[];
 }
 
 /** An act that the store has not given a number yet. */
 export type NewAct = Omit<Act, 'number'>;
 
-/** Most changes, and effects, of one row of the ledger: a row of MongoDB must not have more than 16 MB. */
+/** Most changes, and effects, of one row: a row of MongoDB must not have more than 16 MB. */
 const ROW_LENGTH = 1000;
 
 /** Returns the act as the texts of rows. */

@@ -163,16 +163,17 @@ export const layers = {
     pure: ['zod', 'node:crypto'],
     promise: 'compares what a device should run with what it runs, and says what to do next',
   },
+  'worker/http': { may: [], promise: 'a request over HTTP, to an address or a socket, with its limits' },
   'worker/engine': {
-    may: ['errors', 'async', 'protocol'],
+    may: ['errors', 'async', 'protocol', 'worker/http', 'worker/plan'],
     promise: 'a client of the container engine (Docker, Podman)',
   },
   'worker/memory': {
-    may: ['errors', 'async', 'disk', 'protocol', 'worker/plan'],
+    may: ['errors', 'async', 'disk', 'protocol', 'worker/http', 'worker/plan'],
     promise: 'what the worker keeps in DATA_DIR: worker.json, and the socket that also locks the folder',
   },
   'worker/link': {
-    may: ['errors', 'async', 'text', 'protocol'],
+    may: ['errors', 'async', 'text', 'protocol', 'worker/http', 'worker/plan'],
     promise: 'polls the manager and sends reports to it',
   },
   'worker/status': {

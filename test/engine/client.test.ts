@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ContainerDetails, EngineErrorCode, HostPort } from '../../src/worker/engine/engine.ts';
+import type { ContainerDetails, EngineErrorCode } from '../../src/worker/engine/engine.ts';
+import type { HostPort } from '../../src/worker/plan/model.ts';
 import { containerSpec } from '../support/engine/spec.ts';
 import { engineSuite } from '../support/engine/suite.ts';
 import { temporaryFolder } from '../support/folder.ts';

@@ -1,3 +1,4 @@
+import { bodyOf } from '../http.ts';
 import { createBody, endpointOf, isAlone, networksOf } from './body.ts';
 import type { RegistryLogin } from './credential-helper.ts';
 import { authHeader, type CredentialSources, findLogin } from './credentials.ts';
@@ -17,7 +18,7 @@ import { readPull } from './pull.ts';
 import { exactReference, parseReference, pullParts } from './references.ts';
 import { rejoin } from './rejoin.ts';
 import * as replies from './replies.ts';
-import { bodyOf, type Call, exchange } from './transport.ts';
+import { type Call, exchange, LARGEST_ANSWER } from './transport.ts';
 
 /** The limits that an engine on a slow device keeps, and after which waiting longer has never helped. */
 export const ENGINE_LIMITS: EngineLimits = { quick: 30, slow: 60, pullIdle: 300 };
@@ -273,7 +274,9 @@ class EngineClient implements Engine {
     await this.#exchange(call, async (response, extend) => {
       const { statusCode: status = 0 } = response;
       const failure =
-        status === 200 ? await readPull(response, extend) : replies.messageIn(await bodyOf(response));
+        status === 200
+          ? await readPull(response, extend)
+          : replies.messageIn(await bodyOf(response, LARGEST_ANSWER));
       if (failure !== null) throw refusal(`pull of ${reference}`, status, failure, secrets);
     });
   }
@@ -301,7 +304,7 @@ class EngineClient implements Engine {
     const { api } = await this.#negotiated();
     return this.#exchange({ method, path: `/v${api}${path}`, limit, ...rest }, async (response) => {
       const { statusCode: status = 0 } = response;
-      const body = await bodyOf(response);
+      const body = await bodyOf(response, LARGEST_ANSWER);
       if (status < 300 || accept.includes(status)) return { status, body };
       throw refusal(`${method} ${path}`, status, replies.messageIn(body), secrets);
     });

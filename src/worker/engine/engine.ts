@@ -1,4 +1,5 @@
 import type { AppRecord } from '../../protocol/info.ts';
+import type { ContainerState, Health, HostPort } from '../plan/model.ts';
 
 /** What a container engine can do for the worker. Every call has a time limit and rejects with an `EngineError`. */
 export interface Engine {
@@ -72,26 +73,6 @@ export interface EngineInfo {
   memory: number;
   /** Where the engine keeps its data, on the machine. */
   root: string;
-}
-
-export const CONTAINER_STATES = [
-  'created',
-  'running',
-  'restarting',
-  'paused',
-  'exited',
-  'removing',
-  'dead',
-] as const;
-export type ContainerState = (typeof CONTAINER_STATES)[number];
-
-export type Health = 'none' | 'starting' | 'healthy' | 'unhealthy';
-
-/** A port of the machine. The address is null if the port is taken on all of them. */
-export interface HostPort {
-  address: string | null;
-  port: number;
-  protocol: string;
 }
 
 export interface ContainerSummary {

@@ -1,7 +1,8 @@
+import { bodyOf } from '../http.ts';
 import { EngineError } from './engine.ts';
 import { refusal } from './failures.ts';
 import { messageIn } from './replies.ts';
-import { bodyOf, exchange } from './transport.ts';
+import { exchange, LARGEST_ANSWER } from './transport.ts';
 
 /** How to talk to an engine. */
 export interface Session {
@@ -23,7 +24,7 @@ const OLDEST = '1.41';
 export async function negotiate(socketPath: string, limit: number): Promise<Session> {
   return exchange(socketPath, { method: 'GET', path: '/_ping', limit }, async (response) => {
     const { statusCode = 0, headers } = response;
-    const body = await bodyOf(response);
+    const body = await bodyOf(response, LARGEST_ANSWER);
     if (statusCode !== 200) throw refusal('GET /_ping', statusCode, messageIn(body));
     const newest = `${headers['api-version'] ?? ''}`;
     if (!/^\d+\.\d+$/.test(newest))

@@ -1,13 +1,10 @@
 import { isMapValue } from '../../protocol/values.ts';
+import { CONTAINER_STATES, type ContainerState, type Health, type HostPort } from '../plan/model.ts';
 import {
-  CONTAINER_STATES,
   type ContainerDetails,
-  type ContainerState,
   type ContainerSummary,
   EngineError,
   type EngineInfo,
-  type Health,
-  type HostPort,
   type Image,
 } from './engine.ts';
 

@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { codeOf, exchange as exchangeHttp, HttpError } from '../http.ts';
 import { EngineError } from './engine.ts';
 import { withShortIds } from './failures.ts';
 
@@ -18,96 +18,42 @@ export interface Call {
 }
 
 /** Bytes; the list of a thousand containers has two million. */
-const LARGEST_ANSWER = 16 * 2 ** 20;
+export const LARGEST_ANSWER = 16 * 2 ** 20;
 
 /**
  * Sends a request over the socket of an engine and hands the response to `read`, whose result is that of the call. The
- * whole call must be over within its limit, which `extend` restarts. Rejects with an `EngineError`, and after it the
- * engine has no connection of ours: every call opens its own, since on a socket of this machine that costs nothing, and an
- * idle connection would break when the engine restarts.
+ * whole call must be over within its limit, which `extend` begins anew. Rejects with an `EngineError`. Every call opens a
+ * connection, since on a socket of this machine that costs nothing, and an idle one would break when the engine restarts.
  */
 export async function exchange<T>(
   socketPath: string,
   call: Call,
   read: (response: IncomingMessage, extend: () => void) => Promise<T>,
 ): Promise<T> {
-  const request = open(socketPath, call);
-  const guard = watch(request, call);
-  try {
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    return await read(response, guard.extend);
-  } catch (error) {
-    if (error instanceof EngineError) throw error;
-    throw guard.reason() ?? unavailable(socketPath, error);
-  } finally {
-    guard.release();
-    request.destroy();
-  }
-}
-
-/** Reads the rest of a response. Rejects if it breaks off, or is larger than any answer of an engine. */
-export async function bodyOf(response: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > LARGEST_ANSWER) throw new EngineError('refused', "the engine's answer is too large");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-function open(socketPath: string, { method, path, body, headers }: Call): ClientRequest {
+  const { method, path, headers, body, limit, signal } = call;
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const request = openRequest({
-    socketPath,
-    agent: false,
-    method,
-    path,
-    headers: {
-      host: 'engine',
-      ...(text !== undefined && { 'content-type': 'application/json' }),
-      // Without it a request without a body would be sent in chunks, which Podman takes for one with a body.
-      'content-length': Buffer.byteLength(text ?? ''),
-      ...headers,
-    },
-  });
-  // One that comes after the response reaches the reader as an error of the response.
-  request.on('error', () => undefined);
-  return request.end(text);
+  const type = text === undefined ? {} : { 'content-type': 'application/json' };
+  const to = { socketPath, path };
+  try {
+    return await exchangeHttp(
+      { to, method, headers: { host: 'engine', ...type, ...headers }, body: text, limit, signal },
+      read,
+    );
+  } catch (error) {
+    throw error instanceof EngineError ? error : engineError(socketPath, call, error);
+  }
 }
 
-/** Ends a request that takes too long or that the caller aborts, and remembers why. */
-function watch(request: ClientRequest, { limit, signal, method, path }: Call) {
-  let reason: EngineError | null = null;
-  const end = (why: EngineError): void => {
-    reason ??= why;
-    request.destroy(why);
-  };
+function engineError(socketPath: string, { method, path, limit }: Call, error: unknown): EngineError {
   const what = withShortIds(`${method} ${path.split('?', 1)[0]}`);
-  const timer = setTimeout(
-    () => end(new EngineError('timeout', `no answer of the engine for ${limit} seconds (${what})`)),
-    limit * 1000,
-  );
-  const abort = (): void => end(new EngineError('aborted', `given up (${what})`));
-  if (signal?.aborted === true) abort();
-  signal?.addEventListener('abort', abort, { once: true });
-  return {
-    reason: () => reason,
-    extend: () => void timer.refresh(),
-    release: () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
-    },
-  };
-}
-
-function unavailable(socketPath: string, error: unknown): EngineError {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const reason = error instanceof HttpError ? error.reason : null;
+  if (reason === 'timeout')
+    return new EngineError('timeout', `no answer of the engine for ${limit} seconds (${what})`);
+  if (reason === 'aborted') return new EngineError('aborted', `given up (${what})`);
+  if (reason === 'too-large') return new EngineError('refused', "the engine's answer is too large");
+  const code = codeOf(error);
   const advice = code === 'EACCES' ? '; the user of this process needs the group of that socket' : '';
-  return new EngineError(
-    'unavailable',
-    `the container engine at ${socketPath} cannot be reached: ${code ?? message}${advice}`,
-    error,
-  );
+  const why = code === '' ? (error as Error).message : code;
+  const text = `the container engine at ${socketPath} cannot be reached: ${why}${advice}`;
+  return new EngineError('unavailable', text, error);
 }

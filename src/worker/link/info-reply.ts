@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
 import { AppRecord, InfoRecord, readAppRecord } from '../../protocol/info.ts';
 import { Name } from '../../protocol/name.ts';
 import { isDeeperThan } from '../../protocol/values.ts';
 import { printable } from '../../text/printable.ts';
-import type { Reply } from './http-request.ts';
+import type { CheckedInfo } from '../plan/wanted.ts';
 
-/** A reply with what a device group wants. Its shape is checked, the fields of its apps are not. */
-export interface InfoReply {
+/** A reply with what a device group wants; its apps are in the order of `apps_list`, each with its record as sent. */
+export interface InfoReply extends CheckedInfo {
   /** The ETag, with its quotes; made from the body if the manager sends none. */
   etag: string;
   /** First four hex digits of the fleet id; null if the ETag does not say. */
@@ -16,18 +17,8 @@ export interface InfoReply {
   revision: string | null;
   /** The parsed JSON. */
   body: unknown;
-  groupId: number;
-  pruneId: number;
-  /** In the order of `apps_list`, each with its record as sent. */
-  apps: readonly InfoApp[];
   /** Names of fields that this worker does not know: `x` of the reply, `apps.x` of an app. */
   unknownFields: readonly string[];
-}
-
-interface InfoApp {
-  name: string;
-  id: number;
-  record: Readonly<Record<string, unknown>>;
 }
 
 /** Unknown fields that are named, and characters of a name: a manager of the future has few, with short names. */
@@ -53,10 +44,7 @@ type InfoShape = z.infer<typeof InfoShape>;
 export type InfoBody = Pick<InfoReply, 'body' | 'groupId' | 'pruneId' | 'apps' | 'unknownFields'>;
 
 /** Returns a reply with status 200 whose shape is right, or what is wrong with it. */
-export function checkedReply({
-  body: text,
-  headers,
-}: Pick<Reply, 'body' | 'headers'>): InfoReply | { problem: string } {
+export function checkedReply(text: string, headers: IncomingHttpHeaders): InfoReply | { problem: string } {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -67,7 +55,7 @@ export function checkedReply({
   if ('problem' in body) return body;
   const etag = etagOf(headers['etag'], text);
   const fleet = FLEET.exec(etag)?.[1] ?? null;
-  return { etag, fleet, revision: headers['holdfast-revision'] ?? null, ...body };
+  return { etag, fleet, revision: headers['holdfast-revision']?.toString() ?? null, ...body };
 }
 
 /** Returns the parts of a parsed body whose shape is right, or what is wrong with it. Also for one that was kept. */

@@ -1,6 +1,8 @@
+import { Agent as HttpAgent, type IncomingHttpHeaders } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
 import type { WorkerReport } from '../../protocol/report.ts';
 import { printable } from '../../text/printable.ts';
-import { createRequests, type Reply, RequestError, type Requests } from './http-request.ts';
+import { bodyOf, codeOf, exchange, HttpError } from '../http.ts';
 import { checkedReply, type InfoReply } from './info-reply.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { reasonOf } from './trouble-text.ts';
@@ -24,8 +26,8 @@ export interface PollTrouble {
   retryAfter: number | null;
 }
 
-/** How sending reports ended. `refused`: the manager will never take these; `failed`: try again later. */
-export type SendResult = 'accepted' | 'refused' | 'too-large' | 'failed';
+/** How sending a report ended. `refused`: the manager will never take it; `failed`: try again later. */
+export type SendResult = 'accepted' | 'refused' | 'failed';
 
 /** The worker's way to its manager. */
 export interface ManagerLink {
@@ -34,8 +36,8 @@ export interface ManagerLink {
    * Rejects only if the signal is aborted.
    */
   poll(tags: { newest: string | null; done: string | null }, signal: AbortSignal): Promise<PollResult>;
-  /** Sends reports in one request. Rejects only if the signal is aborted. */
-  send(reports: readonly WorkerReport[], signal: AbortSignal): Promise<SendResult>;
+  /** Sends a report. Rejects only if the signal is aborted. */
+  send(report: WorkerReport, signal: AbortSignal): Promise<SendResult>;
   /** Ends the connection. */
   close(): void;
 }
@@ -63,41 +65,107 @@ const LARGEST_ANSWER = 64 * 1024;
 const GROUP_HEADER = 'holdfast-device-group';
 const DEVICE_HEADER = 'holdfast-device';
 
+/** A reply, read to its end. */
+interface Reply {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+interface Request {
+  method: 'GET' | 'POST';
+  /** Below the address of the manager. */
+  path: string;
+  headers: Readonly<Record<string, string>>;
+  body?: string;
+  /** Bytes of the reply at most. */
+  most: number;
+}
+
+type Ask = (request: Request, signal: AbortSignal) => Promise<Reply>;
+
 /** Creates a link. It has one connection, which is kept between requests; nothing is sent before the first call. */
 export function createLink(settings: LinkSettings): ManagerLink {
-  const requests = createRequests(settings);
+  const { manager, ca, requestTimeout: limit } = settings;
+  const kept = { keepAlive: true, maxSockets: 1 };
+  const agent = manager.startsWith('https:')
+    ? new HttpsAgent({ ...kept, ...(ca !== null && { ca }) })
+    : new HttpAgent(kept);
+  const ask: Ask = ({ method, path, headers, body, most }, signal) =>
+    exchange(
+      {
+        to: manager + path,
+        method,
+        headers: { ...headers, ...ownHeaders(settings) },
+        body,
+        agent,
+        limit,
+        signal,
+      },
+      async (response) => ({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        body: (await bodyOf(response, most)).toString('utf8'),
+      }),
+    );
   return {
-    poll: (tags, signal) => poll(settings, requests, tags, signal),
-    send: (reports, signal) => send(settings, requests, reports, signal),
-    close: () => requests.close(),
+    poll: (tags, signal) => poll(settings, ask, tags, signal),
+    send: (report, signal) => send(ask, report, signal),
+    close: () => agent.destroy(),
+  };
+}
+
+function ownHeaders({ device, credentials }: LinkSettings): Record<string, string> {
+  const name = device();
+  const account = credentials === null ? '' : `${credentials.user}:${credentials.password}`;
+  return {
+    ...(name !== null && { [DEVICE_HEADER]: name }),
+    ...(credentials !== null && { authorization: `Basic ${Buffer.from(account).toString('base64')}` }),
   };
 }
 
 async function poll(
   settings: LinkSettings,
-  requests: Requests,
+  ask: Ask,
   tags: { newest: string | null; done: string | null },
   signal: AbortSignal,
 ): Promise<PollResult> {
   const ifNoneMatch = ifNoneMatchOf(tags);
+  const path = `/api/v2/device_groups/${encodeURIComponent(settings.group)}/info`;
+  const headers = {
+    accept: 'application/json',
+    ...(ifNoneMatch !== null && { 'if-none-match': ifNoneMatch }),
+  };
   try {
-    const reply = await requests.send({
-      method: 'GET',
-      path: `/api/v2/device_groups/${encodeURIComponent(settings.group)}/info`,
-      headers: {
-        accept: 'application/json',
-        ...deviceHeader(settings),
-        ...(ifNoneMatch === null ? {} : { 'if-none-match': ifNoneMatch }),
-      },
-      limit: LARGEST_REPLY,
-      signal,
-    });
-    return resultOf(reply, settings, ifNoneMatch !== null);
+    const reply = await ask({ method: 'GET', path, headers, most: LARGEST_REPLY }, signal);
+    return redirectOf(reply, path, settings) ?? resultOf(reply, settings, ifNoneMatch !== null);
   } catch (error) {
     signal.throwIfAborted();
-    if (!(error instanceof RequestError)) throw error;
-    return trouble(error.isNonsense ? 'bad-reply' : 'manager-unavailable', reasonOf(error, settings));
+    return troubleOf(error, settings);
   }
+}
+
+/** What came cannot be from a manager, or ended before its end; the parser of Node has codes such as HPE_INVALID_CONSTANT. */
+function troubleOf(error: unknown, settings: LinkSettings): PollTrouble {
+  const code = codeOf(error);
+  const { message, errors } = error as AggregateError;
+  const first = (errors as Error[] | undefined)?.[0];
+  const isNonsense = error instanceof HttpError ? error.reason !== 'timeout' : code.startsWith('HPE_');
+  const text = reasonOf(message || first?.message || code, code, settings);
+  return trouble(isNonsense ? 'bad-reply' : 'manager-unavailable', text);
+}
+
+/** Not followed: somebody in between could send a device, with its credentials, to a server of their own. */
+function redirectOf(
+  { status, headers: { location } }: Reply,
+  path: string,
+  { manager }: LinkSettings,
+): PollTrouble | null {
+  if (status < 300 || status > 399 || location === undefined) return null;
+  const target = URL.canParse(location, manager + path) ? new URL(location, manager + path).href : location;
+  const address = shown(target.endsWith(path) ? target.slice(0, -path.length) : target);
+  const text = `${manager}: it redirects to ${address}, which is not followed; if that is the manager, set MANAGER to it`;
+  return trouble('bad-reply', text);
 }
 
 /**
@@ -109,21 +177,16 @@ function ifNoneMatchOf({ newest, done }: { newest: string | null; done: string |
   return newest === done ? newest : `${newest}, ${done ?? '"none"'}`;
 }
 
-function deviceHeader({ device }: LinkSettings): Record<string, string> {
-  const name = device();
-  return name === null ? {} : { [DEVICE_HEADER]: name };
-}
-
 function resultOf(reply: Reply, settings: LinkSettings, hasTags: boolean): PollResult {
   const { status, headers } = reply;
   const group = headers[GROUP_HEADER];
-  if (group !== undefined && group !== settings.group)
+  if (group !== undefined && String(group) !== settings.group)
     return trouble(
       'bad-reply',
-      `the reply is for the device group "${shown(group)}", not "${settings.group}"`,
+      `the reply is for the device group "${shown(String(group))}", not "${settings.group}"`,
     );
   if (status === 200) {
-    const checked = checkedReply(reply);
+    const checked = checkedReply(reply.body, headers);
     return 'problem' in checked ? trouble('bad-reply', checked.problem) : { kind: 'new', reply: checked };
   }
   if (status === 304 && hasTags) return { kind: 'unchanged' };
@@ -164,27 +227,16 @@ function textOfStatus({ status, body, headers }: Reply): string {
   return `the manager answers ${status}${said === '' ? '' : `: ${said}`}`;
 }
 
-async function send(
-  settings: LinkSettings,
-  requests: Requests,
-  reports: readonly WorkerReport[],
-  signal: AbortSignal,
-): Promise<SendResult> {
+async function send(ask: Ask, report: WorkerReport, signal: AbortSignal): Promise<SendResult> {
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify(report);
   try {
-    const { status } = await requests.send({
-      method: 'POST',
-      path: '/api/v2/reports',
-      headers: { 'content-type': 'application/json', ...deviceHeader(settings) },
-      body: JSON.stringify(reports),
-      limit: LARGEST_ANSWER,
-      signal,
-    });
+    const request = { method: 'POST', path: '/api/v2/reports', headers, body, most: LARGEST_ANSWER } as const;
+    const { status } = await ask(request, signal);
     if (status >= 200 && status < 300) return 'accepted';
-    if (status === 400) return 'refused';
-    return status === 413 ? 'too-large' : 'failed';
-  } catch (error) {
+    return status === 400 || status === 413 ? 'refused' : 'failed';
+  } catch {
     signal.throwIfAborted();
-    if (!(error instanceof RequestError)) throw error;
     return 'failed';
   }
 }

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 /** Seconds: nobody may silence a device for longer. */
 const LONGEST = 3600;
 
@@ -5,10 +7,7 @@ const LONGEST = 3600;
  * Returns the seconds that `Retry-After` asks for, at most an hour; null if it is missing or no number or date. A date
  * is compared with that of the reply, since the clock of a device can be wrong. `now` is Unix milliseconds.
  */
-export function retryAfterOf(
-  headers: Readonly<Record<string, string | undefined>>,
-  now: number,
-): number | null {
+export function retryAfterOf(headers: IncomingHttpHeaders, now: number): number | null {
   const text = headers['retry-after']?.trim() ?? '';
   if (/^\d+$/.test(text)) return Math.min(Number(text), LONGEST);
   const until = Date.parse(text);

@@ -1,5 +1,3 @@
-import type { RequestError } from './http-request.ts';
-
 /** Codes of Node for certificates that no trusted authority has signed. */
 const UNTRUSTED = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -13,15 +11,15 @@ const WRONG_TIME = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
 
 /** Says in one sentence why a request failed, and what to do where that is known. */
 export function reasonOf(
-  { message, code }: RequestError,
+  message: string,
+  code: string,
   { manager, ca }: { manager: string; ca: string | null },
 ): string {
   const advice = adviceFor(code, ca);
   return `${manager}: ${message}${advice === null ? '' : `; ${advice}`}`;
 }
 
-function adviceFor(code: string | null, ca: string | null): string | null {
-  if (code === null) return null;
+function adviceFor(code: string, ca: string | null): string | null {
   if (UNTRUSTED.has(code))
     return ca === null
       ? 'set MANAGER_CA_FILE to the certificate of the authority that signed it'

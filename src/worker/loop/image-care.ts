@@ -1,5 +1,5 @@
-import { type DiskUsage, diskUsage } from '../engine/disk.ts';
 import { EngineError } from '../engine/engine.ts';
+import { type DiskUsage, diskUsage } from '../machine.ts';
 import { unusedImages } from '../plan/images.ts';
 import type { Memory } from '../plan/memory.ts';
 import type { Actual, Disk, Wanted } from '../plan/model.ts';

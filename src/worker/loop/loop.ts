@@ -4,7 +4,7 @@ import { createFaults } from '../../faults.ts';
 import { EXIT, type ExitCode } from '../../process/exit.ts';
 import type { RunMode } from '../command.ts';
 import { engineAt } from '../engine/client.ts';
-import { readDisk } from '../machine.ts';
+import { type DiskUsage, diskUsage } from '../machine.ts';
 import { renderMetrics } from '../metrics/exposition.ts';
 import { serveMetrics } from '../metrics/server.ts';
 import type { WorkerParts } from '../parts.ts';
@@ -81,11 +81,14 @@ async function openMetrics(agent: Agent) {
   const { parts, device } = agent;
   const { METRICS_PORT, METRICS_HOST } = parts.config;
   if (METRICS_PORT === null) return null;
-  let disk: Awaited<ReturnType<typeof readDisk>> = null;
+  let disk: DiskUsage | null = null;
   const render = (): string => {
-    void readDisk([device.info?.root ?? '/', '/']).then((read) => {
-      disk = read;
-    });
+    void diskUsage(device.info?.root ?? '/').then(
+      (read) => {
+        disk = read;
+      },
+      () => undefined,
+    );
     return renderMetrics(agent.status(), device.counts, disk);
   };
   const server = await serveMetrics(METRICS_HOST, METRICS_PORT, render);

@@ -1,5 +1,4 @@
 import type { SendResult } from '../link/link.ts';
-import type { ReportKind } from '../link/outbox.ts';
 import { createMachine } from '../machine.ts';
 import { buildReport, type ContainerFigures, fittedReport } from '../report.ts';
 import type { WorkerStatus } from '../status.ts';
@@ -42,33 +41,31 @@ export class Reporter {
     return this.#parts.outbox.nextAt(secondsOf(this.#parts));
   }
 
-  /** Makes the report that is due, and sends what waits. */
+  /** Makes the report that is due, and sends the newest. */
   async run(): Promise<void> {
     const { outbox, link, stopping, random } = this.#parts;
-    const due = outbox.due(secondsOf(this.#parts));
-    if (due !== null) await this.#put(due);
-    const batch = outbox.batch(secondsOf(this.#parts));
-    if (batch.length === 0) return;
+    if (outbox.isDue(secondsOf(this.#parts))) await this.#put();
+    const report = outbox.next(secondsOf(this.#parts));
+    if (report === null) return;
     let result: SendResult = 'failed';
     try {
-      result = await link.send(batch, stopping);
+      result = await link.send(report, stopping);
     } finally {
       outbox.settle(result, secondsOf(this.#parts), random());
     }
-    this.#logResult(result, batch.length);
+    this.#logResult(result);
   }
 
-  #logResult(result: SendResult, reports: number): void {
+  #logResult(result: SendResult): void {
     const { logger } = this.#parts;
-    const isLost = reports === 1 && (result === 'refused' || result === 'too-large');
-    if (isLost) logger.warn({ result }, 'the manager refuses a report of this device, which is dropped');
-    else if (result !== 'accepted') logger.debug({ result, reports }, 'reports were not accepted');
+    if (result === 'refused') logger.warn('the manager refuses a report of this device, which is dropped');
+    else if (result === 'failed') logger.debug('a report could not be sent');
   }
 
-  async #put(kind: ReportKind): Promise<void> {
+  async #put(): Promise<void> {
     const { outbox } = this.#parts;
     const shown = this.#shown;
-    outbox.put(kind, await this.#make(), secondsOf(this.#parts));
+    outbox.put(await this.#make(), secondsOf(this.#parts));
     // The figures take seconds: what changed meanwhile is not in this report.
     if (this.#shown !== shown) outbox.noteChange(secondsOf(this.#parts));
   }
@@ -79,7 +76,7 @@ export class Reporter {
     const isUpdate = ids !== this.#reported;
     this.#reported = ids;
     const [machine, figures] = await Promise.all([
-      this.#machine.read([this.#device.info?.root ?? '/', '/']),
+      this.#machine.read(this.#device.info?.root ?? '/'),
       this.#figures(),
     ]);
     const report = buildReport({ status, machine, figures, isUpdate, now: wallTimeOf(this.#parts) });

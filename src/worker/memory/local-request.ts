@@ -1,6 +1,5 @@
-import { request } from 'node:http';
 import { HoldfastError } from '../../errors.ts';
-import { shortPath } from './short-path.ts';
+import { bodyOf, codeOf, exchange, HttpError } from '../http.ts';
 
 /** What a running worker answers to a command. */
 export interface Answer {
@@ -9,10 +8,11 @@ export interface Answer {
   body: unknown;
 }
 
-/** Milliseconds. A worker answers from memory, but its machine may be busy. */
-const TIMEOUT = 5000;
+/** Seconds. A worker answers from memory, but its machine may be busy. */
+const TIMEOUT = 5;
+const LARGEST_ANSWER = 16 * 2 ** 20;
 /** Nobody listens there, or there is no such file. */
-const NOBODY = ['ECONNREFUSED', 'ENOENT', 'ENOTDIR'];
+const NOBODY = ['ECONNREFUSED', 'ENOENT', 'ENOTDIR', 'EINVAL', 'ENAMETOOLONG'];
 
 /**
  * Sends a command to the worker that listens on a socket. Resolves to null if none does. Rejects as `unavailable` if this
@@ -22,38 +22,22 @@ export async function askSocket(
   path: string,
   { method, path: target }: { method: 'GET' | 'POST'; path: string },
 ): Promise<Answer | null> {
-  let short: ReturnType<typeof shortPath> | null = null;
   try {
-    short = shortPath(path);
-    const { text: socketPath } = short;
-    return await new Promise<Answer>((resolve, reject) => {
-      const asked = request({ socketPath, method, path: target, agent: false, timeout: TIMEOUT });
-      asked.on('timeout', () => {
-        resolve({ status: 504, body: { error: 'the worker does not answer' } });
-        asked.destroy();
-      });
-      asked.on('error', reject);
-      asked.on('response', (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.on('error', reject);
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: parsed(text) }));
-      });
-      asked.end();
-    });
+    const to = { socketPath: path, path: target };
+    return await exchange({ to, method, limit: TIMEOUT }, async (response) => ({
+      status: response.statusCode ?? 0,
+      body: parsed((await bodyOf(response, LARGEST_ANSWER)).toString('utf8')),
+    }));
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (error instanceof HttpError && error.reason === 'timeout')
+      return { status: 504, body: { error: 'the worker does not answer' } };
+    const code = codeOf(error);
     if (NOBODY.includes(code)) return null;
-    if (code === 'EACCES')
-      throw new HoldfastError(
-        'unavailable',
-        `${path} belongs to another user; run this as that user or root`,
-      );
-    throw new HoldfastError('unavailable', `${path}: ${message}`, {}, error);
-  } finally {
-    short?.close();
+    const text =
+      code === 'EACCES'
+        ? 'belongs to another user; run this as that user or root'
+        : `cannot be asked: ${(error as Error).message}`;
+    throw new HoldfastError('unavailable', `${path} ${text}`, {}, error);
   }
 }
 

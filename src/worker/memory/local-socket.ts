@@ -3,8 +3,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from 'node:path';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import { type Answer, askSocket } from './local-request.ts';
-import { shortPath } from './short-path.ts';
-import { takeTurn } from './turn.ts';
 
 /** What a running worker does for the commands of people at the device. */
 export interface LocalCommands {
@@ -24,19 +22,21 @@ export interface LocalSocket {
 }
 
 export const SOCKET = 'worker.sock';
+/** Bytes that the system takes for the path of a socket. */
+const LONGEST_PATH = 107;
 
 /**
  * Opens the socket in a folder. Rejects as `present` if another worker has it, with its process id. The socket of a
- * killed worker is replaced. Rejects with the error of the system if there can be no socket in the folder.
+ * killed worker is replaced. Rejects as `invalid` if the path is too long for a socket, and with the error of the system if there can be no socket in the folder.
  */
 export async function openLocalSocket(folder: string): Promise<LocalSocket> {
-  // Of two workers that find the socket of a killed one, the second must not remove that of the first.
-  const endTurn = await takeTurn(join(folder, `${SOCKET}.lock`));
-  try {
-    return (await listen(folder)) ?? (await replaceStale(folder));
-  } finally {
-    await endTurn();
-  }
+  const path = join(folder, SOCKET);
+  if (Buffer.byteLength(path) > LONGEST_PATH)
+    throw new HoldfastError(
+      'invalid',
+      `the path of the socket is longer than ${LONGEST_PATH} bytes: ${path}; set DATA_DIR to a shorter path`,
+    );
+  return (await listen(path)) ?? (await replaceStale(folder));
 }
 
 async function replaceStale(folder: string): Promise<LocalSocket> {
@@ -44,23 +44,21 @@ async function replaceStale(folder: string): Promise<LocalSocket> {
   const reply = await askSocket(path, { method: 'GET', path: '/' });
   if (reply !== null) throw new HoldfastError('present', inUse(folder, pidOf(reply)));
   await rm(path, { force: true });
-  const socket = await listen(folder);
+  const socket = await listen(path);
   if (socket === null) throw new HoldfastError('present', inUse(folder, null));
   return socket;
 }
 
 /** Resolves to null if something has the name. */
-async function listen(folder: string): Promise<LocalSocket | null> {
+async function listen(path: string): Promise<LocalSocket | null> {
   let commands: LocalCommands | null = null;
   const server = createServer((request, response) => void answer(request, response, commands));
-  const path = shortPath(join(folder, SOCKET));
   try {
     await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(path.text, resolve);
+      server.once('error', reject).listen(path, resolve);
     });
-    await chmod(join(folder, SOCKET), 0o600);
+    await chmod(path, 0o600);
   } catch (error) {
-    path.close();
     if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null;
     server.close();
     throw error;
@@ -71,7 +69,7 @@ async function listen(folder: string): Promise<LocalSocket | null> {
     serve: (given) => {
       commands = given;
     },
-    close: () => closeServer(server).finally(() => path.close()),
+    close: () => closeServer(server),
   };
 }
 

@@ -97,7 +97,11 @@ function countMetrics(counts: Counts, dropped: number): Metric[] {
     counter('container_starts_total', 'Containers that were started.', counts.starts),
     counter('container_restarts_total', 'Restarts of unhealthy containers.', counts.restarts),
     counter('rollbacks_total', 'Versions that were taken back.', counts.rollbacks),
-    counter('reports_dropped_total', 'Reports of changes that were never delivered.', dropped),
+    counter(
+      'reports_dropped_total',
+      'Reports that were never delivered: a newer one replaced them, or the manager refused them.',
+      dropped,
+    ),
   ];
 }
 

@@ -8,6 +8,18 @@ import type { TroubleCode } from '../../protocol/report.ts';
 export const ROLES = ['current', 'next', 'old', 'failed'] as const;
 export type Role = (typeof ROLES)[number];
 
+export const CONTAINER_STATES = [
+  'created',
+  'running',
+  'restarting',
+  'paused',
+  'exited',
+  'removing',
+  'dead',
+] as const;
+export type ContainerState = (typeof CONTAINER_STATES)[number];
+export type Health = 'none' | 'starting' | 'healthy' | 'unhealthy';
+
 /** A port of the machine. The address is null if the port is taken on all of them. */
 export interface HostPort {
   address: string | null;
@@ -36,8 +48,8 @@ export interface Container {
   /** The reference and the id of its image. */
   image: string;
   imageId: string;
-  state: 'created' | 'running' | 'restarting' | 'paused' | 'exited' | 'removing' | 'dead';
-  health: 'none' | 'starting' | 'healthy' | 'unhealthy';
+  state: ContainerState;
+  health: Health;
   restarts: number;
   exitCode: number | null;
   /** Seconds that its own health check may take until it first succeeds; null without one. */

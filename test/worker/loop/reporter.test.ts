@@ -15,8 +15,8 @@ describe('a change', () => {
     const { id } = fake.addContainer('web-1', {});
     const sent: WorkerReport[] = [];
     const link = {
-      send: async (reports: readonly WorkerReport[]) => {
-        sent.push(...reports);
+      send: async (report: WorkerReport) => {
+        sent.push(report);
         return 'accepted';
       },
     };

@@ -16,8 +16,3 @@ function succeeds(work: Promise<unknown>): Promise<boolean> {
     () => false,
   );
 }
-
-/** For `catch`: ignores that a file does not exist, which is no problem when it is removed, renamed or emptied. */
-export function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
-}

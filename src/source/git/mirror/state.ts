@@ -6,7 +6,7 @@ import { commands } from '../process/commands.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
 import { trackingRef } from '../process/ref-names.ts';
 import { GitFailure } from '../process/run.ts';
-import { MAX_OUTPUT, TransferEnded, type Transfers } from '../process/transfer.ts';
+import { MAX_STDERR, TransferEnded, type Transfers } from '../process/transfer.ts';
 import { noSuchBranch } from '../refs/missing-branch.ts';
 import { branchTip } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -169,7 +169,7 @@ const UNREACHABLE = 2;
  * it objects to thousands, the first line is the rest of one.
  */
 function isAboutContent({ exitCode, stderr }: GitFailure): boolean {
-  const all = stderr.split('\n').slice(stderr.length < MAX_OUTPUT ? 0 : 1);
+  const all = stderr.split('\n').slice(stderr.length < MAX_STDERR ? 0 : 1);
   const lines = all.filter((line) => line !== '' && !line.startsWith('notice: '));
   const areObjections = lines.every((line) => /^(error|warning) in (commit|tree|blob|tag) /.test(line));
   return lines.length > 0 && areObjections && (Number(exitCode) & UNREACHABLE) === 0;

@@ -206,10 +206,13 @@ function watchLimits(
 }
 
 /** Characters at each end of a long text that are kept: what git says stands at its begin or its end. */
-const KEPT = 2 ** 15;
+export const KEPT = 2 ** 15;
 
 function withoutMiddle(text: string): string {
-  return text.length <= 2 * KEPT ? text : `${text.slice(0, KEPT)}\n${text.slice(-KEPT)}`;
+  if (text.length <= 2 * KEPT) return text;
+  const [begin, end] = [text.slice(0, KEPT), text.slice(-KEPT)];
+  const lastLine = begin.lastIndexOf('\n');
+  return `${lastLine === -1 ? begin : begin.slice(0, lastLine)}\n${end.slice(end.indexOf('\n') + 1)}`;
 }
 
 /** Leaves out of paths the names that git makes up for temporary folders and files: they tell nobody anything, and differ each time. */

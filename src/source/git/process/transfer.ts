@@ -2,10 +2,12 @@ import type { ChildProcessWithoutNullStreams as Child } from 'node:child_process
 import type { GitCommand } from './commands.ts';
 import type { ObjectFormat } from './object-ids.ts';
 import { SKIPPED_REFS } from './ref-names.ts';
-import { type GitContext, GitFailure, hasPipes, startGit } from './run.ts';
+import { type GitContext, GitFailure, hasPipes, KEPT, startGit } from './run.ts';
 
-/** Characters of each output of a transfer that are kept, the last ones. */
-export const MAX_OUTPUT = 200_000;
+/** Characters of the output of a transfer that are kept, the last ones. */
+const MAX_OUTPUT = 200_000;
+/** The same of what it says on stderr: as much as a GitFailure keeps as it is. */
+export const MAX_STDERR = 2 * KEPT;
 
 /** Limits of a transfer, in milliseconds: for all of it, and for the time without any message from it. */
 export interface TransferLimit {
@@ -118,7 +120,7 @@ function collect(child: Child, onStderr: () => void): Output {
   });
   child.stderr.setEncoding('utf8').on('data', (text) => {
     onStderr();
-    output.stderr = (output.stderr + text).slice(-MAX_OUTPUT);
+    output.stderr = (output.stderr + text).slice(-MAX_STDERR);
   });
   return output;
 }

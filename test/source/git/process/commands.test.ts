@@ -110,6 +110,7 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
   ['commonAncestor', ['id', 'id']],
   ['mergeTree', ['id', 'id']],
   ['lastChange', ['id', 'path']],
+  ['madeBy', []],
   ['log', ['id', 'id', 'path']],
   ['authors', ['id', 'id']],
   ['blame', ['id', 'path']],

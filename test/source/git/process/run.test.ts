@@ -102,9 +102,7 @@ describe('runGit', () => {
   it('keeps both ends of a very long text, and nothing of an address in what it leaves out', () => {
     const middle = 'https://me:secret@example.com '.repeat(200_000);
     const failure = new GitFailure(command('push'), 128, `first\n${middle}\nfatal: last`);
-    expect(failure.stderr).toMatch(/^first\n.*\nfatal: last$/s);
-    expect(failure.stderr.length).toBeLessThan(600_000);
-    expect(failure.stderr).not.toContain('secret');
+    expect(failure.stderr).toBe('first\nfatal: last');
   });
 
   it('rejects if git is not installed', async () => {

@@ -179,7 +179,7 @@ export const layers = {
   'worker/status': {
     may: ['text', 'protocol', 'worker/plan'],
     pure: [],
-    promise: 'the state of a device, and how people see it; steps as sentences',
+    promise: 'the state of a device, and how people see it',
   },
   'worker/report': {
     may: ['protocol', 'worker/status'],

@@ -50,7 +50,7 @@ describe('worker.Dockerfile', async () => {
       DEVICE_AUTH_PASSWORD: PASSWORD,
       ENGINE: engine.socket,
     });
-    expect(stdout).toMatch(/^web: pull web:1 .*\nweb: create .*\n.*web: start web-1.*Nothing was done\.\n$/s);
+    expect(stdout).toMatch(/^web: pull web:1, create 1 container \(id \d+\)\nNothing was done\.\n$/);
   });
 
   it('names its base by an argument, does not run as root, and keeps the data in a folder of that user', () => {

@@ -4,12 +4,12 @@ import { NAME_PATTERN } from '../../protocol/name.ts';
 import { EngineError, type EngineInfo } from '../engine/engine.ts';
 import type { InfoBody } from '../link/info-reply.ts';
 import type { Counts } from '../metrics/exposition.ts';
+import type { Judged } from '../plan/conflicts.ts';
 import type { World } from '../plan/draft.ts';
 import { forgetImages } from '../plan/images.ts';
 import type { Memory } from '../plan/memory.ts';
-import type { Actual, Disk, Step, Wanted } from '../plan/model.ts';
-import { type Plan, plan } from '../plan/plan.ts';
-import { rehearse } from '../plan/rehearse.ts';
+import type { Actual, Disk, Wanted } from '../plan/model.ts';
+import { aimsIn, type Plan, plan } from '../plan/plan.ts';
 import { retry } from '../plan/retry.ts';
 import { NEW_SESSION, type Session, shortOfRoom, withPullsNow } from '../plan/session.ts';
 import { readWanted } from '../plan/wanted.ts';
@@ -146,13 +146,13 @@ export class Device {
     return Object.values(this.session.phases).some(({ state }) => CHANGING.has(state));
   }
 
-  /** Resolves to all that this device would do; null if the engine cannot be asked. Does nothing. */
-  async rehearse(): Promise<Step[] | null> {
+  /** Resolves to what is to become of each app; null if the engine cannot be asked. Does nothing. */
+  async preview(): Promise<Judged[] | null> {
     try {
       await this.connect();
       const wanted = this.wanted;
       const actual = await this.#observe(wanted);
-      return rehearse(
+      return aimsIn(
         this.#world(wanted, actual, { hasRoomToSwap: true, lack: null }, this.#runner.underWay()),
       );
     } catch (error) {

@@ -8,7 +8,7 @@ import { type DiskUsage, diskUsage } from '../machine.ts';
 import { renderMetrics } from '../metrics/exposition.ts';
 import { serveMetrics } from '../metrics/server.ts';
 import type { WorkerParts } from '../parts.ts';
-import { describeStep } from '../status/describe-step.ts';
+import { describeAim } from '../status/describe-aim.ts';
 import { isAsWanted } from '../status.ts';
 import { type Agent, createAgent } from './agent.ts';
 import { type Parts, secondsOf } from './parts.ts';
@@ -116,22 +116,21 @@ async function runOnce(agent: Agent): Promise<ExitCode> {
   return isAsWanted(agent.status()) ? EXIT.ok : EXIT.problems;
 }
 
-/** Shows what the device would do if every step went well. */
+/** Shows what the device would do, in a line an app. */
 async function preview(agent: Agent, write: (text: string) => void): Promise<ExitCode> {
   const { device, poller } = agent;
   await device.connect();
   const isGood = await poller.poll();
-  const steps = await device.rehearse();
-  if (steps === null || device.wanted === null) {
+  const aims = await device.preview();
+  if (aims === null || device.wanted === null) {
     write(
       `${agent.status().manager.error ?? agent.status().problems[0]?.text ?? 'nothing is known of what this device should run'}\n`,
     );
     return EXIT.failed;
   }
-  for (const step of steps) write(`${describeStep(step)}\n`);
-  write(
-    steps.length === 0 ? 'This device has nothing to do.\n' : `${steps.length} steps. Nothing was done.\n`,
-  );
+  const lines = aims.flatMap((aim) => describeAim(aim) ?? []);
+  for (const line of lines) write(`${line}\n`);
+  write(lines.length === 0 ? 'This device has nothing to do.\n' : 'Nothing was done.\n');
   return isGood ? EXIT.ok : EXIT.failed;
 }
 

@@ -31,15 +31,8 @@ export interface Plan {
  * and each step can be repeated. Made again after each step until nothing is left to do.
  */
 export function plan(world: World): Plan {
-  const { containers } = world.actual;
-  const sightings = lookAt(containers, world.session, world.now);
-  const stuck = world.session.stuck.filter((id) => containers.some((container) => container.id === id));
-  const session = { ...world.session, sightings, stuck, troubles: currentTroubles(world) };
-  const actual = withDead(world.actual, stuck);
-  const memory = world.wanted === null ? world.memory : adopt(world.memory, world.wanted, actual);
-  const draft = new Draft({ ...world, actual, memory, session });
-  const judged = settlePorts(judgeAll(draft), actual);
-  const jobs = groupByPorts(judged, memory.handovers).flatMap((group) => planJob(group, draft));
+  const { draft, judged } = judgedIn(world);
+  const jobs = groupByPorts(judged, draft.world.memory.handovers).flatMap((group) => planJob(group, draft));
   const result = draft.result();
   const phases = phasesAfter(draft, judged);
   return {
@@ -49,6 +42,22 @@ export function plan(world: World): Plan {
     session: { ...result.session, phases },
     failures: draft.failures,
   };
+}
+
+/** Returns what is to become of each app, in the same way as a plan does. */
+export function aimsIn(world: World): Judged[] {
+  return judgedIn(world).judged;
+}
+
+function judgedIn(world: World): { draft: Draft; judged: Judged[] } {
+  const { containers } = world.actual;
+  const sightings = lookAt(containers, world.session, world.now);
+  const stuck = world.session.stuck.filter((id) => containers.some((container) => container.id === id));
+  const session = { ...world.session, sightings, stuck, troubles: currentTroubles(world) };
+  const actual = withDead(world.actual, stuck);
+  const memory = world.wanted === null ? world.memory : adopt(world.memory, world.wanted, actual);
+  const draft = new Draft({ ...world, actual, memory, session });
+  return { draft, judged: settlePorts(judgeAll(draft), actual) };
 }
 
 /** A container that cannot be started any more is as good as dead. */

@@ -305,7 +305,7 @@ describe('--once', () => {
 });
 
 describe('--dry-run', () => {
-  it('shows the steps and does none of them', TIME, async () => {
+  it('shows what is to become of each app, and does nothing', TIME, async () => {
     const manager = await startStandIn(answerOf(5, { web: [5, 'v1'] }));
     const worker = await startWorker({
       manager: manager.address,
@@ -313,7 +313,7 @@ describe('--dry-run', () => {
       mode: 'dry-run',
     });
     expect(await worker.ended).toBe(0);
-    expect(worker.output()).toMatch(/pull .*web:v1[\s\S]*start web-1[\s\S]*Nothing was done/);
+    expect(worker.output()).toMatch(/web: pull .*web:v1, create 1 container \(id 5\)\nNothing was done/);
     expect(worker.engine.calls.filter((call) => !call.startsWith('GET'))).toEqual([]);
   });
 });

@@ -10,11 +10,11 @@ import {
   roleOf,
 } from '../../../src/worker/plan/labels.ts';
 import { emptyMemory } from '../../../src/worker/plan/memory.ts';
-import { rehearse } from '../../../src/worker/plan/rehearse.ts';
+import { aimsIn } from '../../../src/worker/plan/plan.ts';
 import { senderOf } from '../../../src/worker/plan/sender.ts';
 import { NEW_SESSION, withTrouble } from '../../../src/worker/plan/session.ts';
 import { type Policy, readWanted, refuse } from '../../../src/worker/plan/wanted.ts';
-import { describeStep } from '../../../src/worker/status/describe-step.ts';
+import { describeAim } from '../../../src/worker/status/describe-aim.ts';
 import { LIKE_ABSENT, OPTIONAL_SAMPLES } from '../../support/optional-fields.ts';
 import { record, Simulation, wanted } from './simulation.ts';
 
@@ -370,50 +370,67 @@ describe('the pause after a failure', () => {
   });
 });
 
-describe('a rehearsal', () => {
-  const shown = (d: Simulation): string[] => rehearse(d.world()).map(describeStep);
+const STOPPED = ['web: stop and remove its container'];
 
-  it('shows an update, and does nothing', () => {
+describe('a preview', () => {
+  const shown = (d: Simulation): string[] => aimsIn(d.world()).flatMap((aim) => describeAim(aim) ?? []);
+  const two = { containers_per: { server: 2 } };
+
+  it.each<[string, (d: Simulation) => void, string[]]>([
+    ['nothing where all is as wanted', () => undefined, []],
+    [
+      'an update',
+      (d) => (d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })])),
+      ['web: pull web:v2, create 1 container (id 2), and replace the one that it has'],
+    ],
+    [
+      'a restart',
+      (d) => (d.wanted = wanted([record('web', 2)])),
+      ['web: pull web:v1, create 1 container (id 2), and replace the one that it has'],
+    ],
+    [
+      'more containers, and an app that is new',
+      (d) => (d.wanted = wanted([record('web', 2, two), record('db', 1, two)])),
+      [
+        'web: create 1 container beside those that it has (id 2)',
+        'db: pull web:v1, create 2 containers (id 1)',
+      ],
+    ],
+    [
+      'an app that is not to run',
+      (d) => (d.wanted = wanted([record('web', 2, { running: false })])),
+      STOPPED,
+    ],
+    ['an app that leaves', (d) => (d.wanted = wanted([])), STOPPED],
+    [
+      'why an app stays as it is',
+      (d) => (d.wanted = wanted([record('web', 1, { container_image: 'web:v2' })])),
+      ['web: stays as it is: the content has changed, but not the id 1; waiting for a higher id'],
+    ],
+    [
+      "a takeover from Nebula's worker",
+      (d) => {
+        for (const { container } of d.machine.values())
+          Object.assign(container, { source: '', content: '', appId: 0 });
+        Object.assign(d, { memory: emptyMemory(), session: NEW_SESSION });
+      },
+      ['web: pull web:v1, create 1 container (id 1), and replace the one that it has'],
+    ],
+  ])('shows %s, and does nothing', (_name, change, lines) => {
     const d = new Simulation();
     d.wanted = wanted([record('web', 1)]);
     d.settle(20);
     const before = d.log.length;
-    d.wanted = wanted([record('web', 2, { container_image: 'web:v2' })]);
-    expect(shown(d)).toEqual([
-      'web: pull web:v2 (id 2)',
-      'web: create web-1.next from web:v2 (id 2), without starting it',
-      'web: stop web-1, which has 10 s to end',
-      'web: rename web-1 to web-1.old',
-      'web: rename web-1.next to web-1',
-      'web: start web-1',
-      'web: remove web-1.old',
-    ]);
+    change(d);
+    expect(shown(d)).toEqual(lines);
     expect(d.log).toHaveLength(before);
   });
 
-  it('shows a takeover from Nebula with the pull first', () => {
+  it('shows containers that are too many', () => {
     const d = new Simulation();
-    d.wanted = wanted([record('web', 1)]);
+    d.wanted = wanted([record('web', 1, two)]);
     d.settle(20);
-    for (const { container } of d.machine.values())
-      Object.assign(container, { source: '', content: '', appId: 0 });
-    d.memory = emptyMemory();
-    d.session = NEW_SESSION;
-    expect(shown(d)).toEqual([
-      'web: pull web:v1 (id 1)',
-      'web: create web-1.next from web:v1 (id 1), without starting it',
-      'web: stop web-1, which has 10 s to end',
-      'web: rename web-1 to web-1.old',
-      'web: rename web-1.next to web-1',
-      'web: start web-1',
-      'web: remove web-1.old',
-    ]);
-  });
-
-  it('shows nothing where nothing is to be done', () => {
-    const d = new Simulation();
-    d.wanted = wanted([record('web', 1)]);
-    d.settle(20);
-    expect(shown(d)).toEqual([]);
+    d.wanted = wanted([record('web', 2)]);
+    expect(shown(d)).toEqual(['web: stop and remove 1 of its 2 containers (id 2)']);
   });
 });

@@ -153,7 +153,17 @@ function buildHistory(
   const onFailure = createHistoryLog(logger, clock.now);
   const forge = webAddressOf(remote);
   const { folder } = record;
-  const indexer = createIndexer({ reader, store, defaults, folder, forge, memory, onFailure, faults });
+  const indexer = createIndexer({
+    reader,
+    store,
+    defaults,
+    folder,
+    forge,
+    memory,
+    onFailure,
+    faults,
+    now: clock.now,
+  });
   return { indexer, past: createPast({ reader, origin, store, indexer, defaults, folder }) };
 }
 

@@ -209,6 +209,11 @@ export interface HistoryStore {
   nextAct(after: number): Promise<Act | null>;
   /** How far the history is indexed; null if that has not begun. */
   historyState(): Promise<HistoryState | null>;
+  /**
+   * Rejects as `unavailable` while so little space is free that the rest of the store needs it: entries of older commits leave
+   * as much as reports do, new ones half of that.
+   */
+  requireRoom(part: 'older' | 'new'): Promise<void>;
   /** Adds entries, moves the state on, and deletes the acts up to its `act`. Resolves to false, and changes nothing, if the state is not the expected one. */
   addEntries(batch: EntryBatch): Promise<boolean>;
   /** Resolves to the entries with an `n` below `before` (null: all) that match, newest first, at most `limit`. */

@@ -12,6 +12,7 @@ import {
 import { openClone } from '../../src/source/git/clone/clone.ts';
 import type { Source, SourceOrigin } from '../../src/source/source.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import type { ReadDisk } from '../../src/store/sqlite/space.ts';
 import type { Store } from '../../src/store/store.ts';
 import { DEFAULTS } from './fleet.ts';
 import { inDesiredState, temporaryFolder } from './folder.ts';
@@ -38,6 +39,8 @@ export interface EngineOptions {
   settings?: Partial<Omit<ReconcilerDependencies, 'source' | 'store'>>;
   /** Returns what the reconciler gets in place of the store, such as a {@link wrap} with faults and waits. */
   wrapStore?: (store: Store) => Store;
+  /** How full the disk of the store is; what the file system says by default. */
+  readDisk?: ReadDisk;
   /** The origin that a pass fetches first; none by default. */
   origin?: SourceOrigin;
 }
@@ -51,7 +54,12 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
   const folder = join(repository.folder, 'desired-state');
   const source = await openClone({ folder, branch: null, machine, dataFolder: await temporaryFolder() });
   const path = join(await temporaryFolder(), 'store.sqlite');
-  const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
+  const store = await openSqliteStore({
+    path,
+    defaults: DEFAULTS,
+    random: randomBytes,
+    ...(options.readDisk && { readDisk: options.readDisk }),
+  });
   const passes: Engine['passes'] = [];
   const events = testEvents();
   events.on('passed', (pass) => passes.push(pass));

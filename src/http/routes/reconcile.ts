@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { withinLimit } from '../../change/wait-limit.ts';
 import type { RecordStatus } from '../../ids/record/recorder.ts';
+import type { IndexProblem } from '../../reconcile/history/indexer.ts';
 import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
 import type { Api } from '../api.ts';
 import { sendParts } from '../json.ts';
@@ -71,6 +72,10 @@ const Reconcile = z
       .object({ message: z.string(), since: z.string() })
       .meta({ id: 'WatchProblem' })
       .nullable(),
+    history_problem: z
+      .object({ message: z.string(), since: z.string() })
+      .meta({ id: 'HistoryProblem' })
+      .nullable(),
     problems: z.array(StandingProblem),
   })
   .meta({ id: 'Reconcile' });
@@ -99,36 +104,39 @@ const PROBLEMS_PER_PART = 1000;
 /** The status of the reconciler, and a request to check the branch now. */
 export function reconcileRoutes(
   app: FastifyInstance,
-  { reconciler, recorder, waitLimit, followed }: Api,
+  { reconciler, recorder, waitLimit, followed, past }: Api,
 ): void {
-  app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) =>
-    sendStatus(request, reply, followed, reconciler.status(), recorder.status()),
-  );
+  const shown = (): Shown => {
+    return { followed, status: reconciler.status(), record: recorder.status(), history: past.problem() };
+  };
+  app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) => sendStatus(request, reply, shown()));
 
   app.post('/api/v2/reconcile', reconcileNowDocs, async (request, reply) => {
     await withinLimit(waitLimit, reconciler.pollOrigin());
-    const status = reconciler.status();
-    if (status.applied !== null) reply.header(REVISION_HEADER, status.applied.revision);
-    return sendStatus(request, reply, followed, status, recorder.status());
+    const { applied } = reconciler.status();
+    if (applied !== null) reply.header(REVISION_HEADER, applied.revision);
+    return sendStatus(request, reply, shown());
   });
 }
 
-function sendStatus(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  followed: string,
-  status: Status,
-  record: RecordStatus,
-): FastifyReply {
-  if (status.problems.length <= PROBLEMS_PER_PART)
-    return reply.send(reconcileRecord(followed, status, record));
-  return sendParts(request, reply, statusText(followed, status, record));
+/** What the status is made of. */
+interface Shown {
+  followed: string;
+  status: Status;
+  record: RecordStatus;
+  history: IndexProblem | null;
+}
+
+function sendStatus(request: FastifyRequest, reply: FastifyReply, shown: Shown): FastifyReply {
+  if (shown.status.problems.length <= PROBLEMS_PER_PART) return reply.send(reconcileRecord(shown));
+  return sendParts(request, reply, statusText(shown));
 }
 
 /** Yields the text of a long reply in parts, each made after the previous one is sent and other work has had its turn. */
-async function* statusText(followed: string, status: Status, record: RecordStatus): AsyncGenerator<string> {
+async function* statusText(shown: Shown): AsyncGenerator<string> {
+  const { status } = shown;
   const head = JSON.stringify(
-    Reconcile.parse(reconcileRecord(followed, { ...status, problems: [] }, record)),
+    Reconcile.parse(reconcileRecord({ ...shown, status: { ...status, problems: [] } })),
   );
   // The list of problems is the last field, and empty.
   yield head.slice(0, -']}'.length);
@@ -142,7 +150,7 @@ async function* statusText(followed: string, status: Status, record: RecordStatu
   yield ']}';
 }
 
-function reconcileRecord(followed: string, status: Status, record: RecordStatus): z.infer<typeof Reconcile> {
+function reconcileRecord({ followed, status, record, history }: Shown): z.infer<typeof Reconcile> {
   const { state, branch, attempted, applied, rewritten, error, watchProblem, problems } = status;
   return {
     state,
@@ -157,6 +165,7 @@ function reconcileRecord(followed: string, status: Status, record: RecordStatus)
     ids_seeded: seededRecord(status.seeded),
     ids_record: idsRecord(record),
     watch_problem: watchProblem && { ...watchProblem, since: isoTime(watchProblem.since) },
+    history_problem: history && { ...history, since: isoTime(history.since) },
     problems: problems.map(problemRecord),
   };
 }

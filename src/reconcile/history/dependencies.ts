@@ -17,5 +17,7 @@ export interface HistoryDependencies {
   memory(): Memory | null;
   /** Called with each failure; what failed is tried again with the next pass. */
   onFailure(error: unknown): void;
+  /** Returns the time in Unix milliseconds. */
+  now(): number;
   faults: Faults;
 }

@@ -1,5 +1,6 @@
 import { Queue } from '../../async/queue.ts';
 import { createSingleFlight } from '../../async/single-flight.ts';
+import { HoldfastError } from '../../errors.ts';
 import type { Act } from '../../store/act.ts';
 import { type HistoryState, keys } from '../../store/entry.ts';
 import { entriesOfApply } from './apply-entries.ts';
@@ -27,8 +28,18 @@ export interface Indexer {
   addRefusal(revision: string): Promise<void>;
   /** Whether a page of the older history is being indexed, for which what is newer waits. */
   isFilling(): boolean;
+  /** Why not everything is indexed, and since when; null if the last attempts succeeded. */
+  problem(): IndexProblem | null;
   /** Waits for what is being indexed, and indexes no more. */
   close(): Promise<void>;
+}
+
+type Part = 'new' | 'older';
+
+/** What the last attempt to index failed for; `since` is when the first of these in a row failed, in Unix milliseconds. */
+export interface IndexProblem {
+  message: string;
+  since: number;
 }
 
 const NEW: HistoryState = {
@@ -43,8 +54,9 @@ const NEW: HistoryState = {
 };
 
 export function createIndexer(dependencies: HistoryDependencies): Indexer {
-  const { store, onFailure, faults } = dependencies;
+  const { store, onFailure, faults, now } = dependencies;
   const queue = new Queue();
+  const problems = trackProblems(now);
   let isClosed = false;
   let isFilling = false;
 
@@ -57,22 +69,25 @@ export function createIndexer(dependencies: HistoryDependencies): Indexer {
       if (isMore) faults.pass('entries-added');
       return isMore;
     });
-  const repeat = async (run: (state: HistoryState) => Promise<boolean>): Promise<void> => {
+  const repeat = async (part: Part, run: (state: HistoryState) => Promise<boolean>): Promise<void> => {
     try {
       while (await step(run));
+      problems.clear(part);
     } catch (error) {
-      if (!isClosed) onFailure(error);
+      if (isClosed) return;
+      problems.set(part, error);
+      onFailure(error);
     }
   };
 
-  const indexing = createSingleFlight(() => repeat((state) => indexNextAct(state, dependencies)));
+  const indexing = createSingleFlight(() => repeat('new', (state) => indexNextAct(state, dependencies)));
   const fill = async (state: HistoryState): Promise<boolean> => {
     isFilling = true;
     return indexOlder(state, dependencies).finally(() => {
       isFilling = false;
     });
   };
-  const filling = createSingleFlight(() => repeat(fill));
+  const filling = createSingleFlight(() => repeat('older', fill));
   return {
     catchUp: async () => {
       await indexing.request();
@@ -80,14 +95,28 @@ export function createIndexer(dependencies: HistoryDependencies): Indexer {
     },
     addRefusal: async (revision) => {
       await indexing.request();
-      await repeat((state) => indexRefused(revision, state, dependencies));
+      await repeat('new', (state) => indexRefused(revision, state, dependencies));
     },
     isFilling: () => isFilling,
+    problem: problems.current,
     close: async () => {
       isClosed = true;
       await Promise.all([indexing.idle(), filling.idle()]);
       await queue.run(() => undefined);
     },
+  };
+}
+
+/** Remembers what new commits and older ones are not indexed for. */
+function trackProblems(now: () => number) {
+  const problems = new Map<Part, IndexProblem>();
+  return {
+    set: (part: Part, error: unknown): void => {
+      const message = error instanceof HoldfastError ? error.message : 'an internal error; see the log';
+      problems.set(part, { message, since: problems.get(part)?.since ?? now() });
+    },
+    clear: (part: Part): void => void problems.delete(part),
+    current: (): IndexProblem | null => problems.get('new') ?? problems.get('older') ?? null,
   };
 }
 
@@ -112,6 +141,7 @@ async function indexNextAct(state: HistoryState, dependencies: HistoryDependenci
   const { store, memory } = dependencies;
   const act = await store.nextAct(state.act);
   if (act === null) return false;
+  await store.requireRoom('new');
   const { applied, operation } = act;
   if (operation !== null) {
     const groups = [...(memory()?.applied.groupsListing(operation.name ?? '') ?? [])].sort();
@@ -141,6 +171,7 @@ async function indexRefused(
   const { store, reader, forge } = dependencies;
   const known = await store.entries(withKeys([keys.state('refused')], ['refused']), null, 1);
   if (known.entries[0]?.revision === revision) return false;
+  await store.requireRoom('new');
   const { commits } = await reader.log({ from: revision, until: null, limit: 1, skipsFirst: false });
   const [commit] = commits;
   if (commit === undefined) return false;

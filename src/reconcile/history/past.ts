@@ -22,7 +22,7 @@ import {
   type ListedEntry,
 } from '../../store/entry.ts';
 import type { HistoryStore } from '../../store/store.ts';
-import type { Indexer } from './indexer.ts';
+import type { Indexer, IndexProblem } from './indexer.ts';
 import { type OperationPage, readOperations } from './operations.ts';
 import { withKeys } from './range.ts';
 
@@ -56,7 +56,7 @@ export interface PastDependencies {
   reader: Reader;
   origin: SourceOrigin | null;
   store: HistoryStore;
-  indexer: Pick<Indexer, 'catchUp' | 'isFilling'>;
+  indexer: Pick<Indexer, 'catchUp' | 'isFilling' | 'problem'>;
   defaults: AppDefaults;
   /** Path of the desired-state folder inside the repository. */
   folder: string;
@@ -84,6 +84,8 @@ export interface Past {
   byNumber(n: number): Promise<Detail | null>;
   /** Resolves to the newest entry of this revision, that of the commit first; null if there is none. */
   byRevision(revision: string): Promise<Detail | null>;
+  /** See `Indexer.problem`. */
+  problem(): IndexProblem | null;
   /** Compares two revisions. */
   diff(from: string, to: string): Promise<Difference>;
   /** Resolves to null if the object has no file at this revision. */
@@ -143,6 +145,7 @@ export function createPast(dependencies: PastDependencies): Past {
         ofCommit.total > 0 ? ofCommit.entries : (await store.entries(withKeys(list), null, 1)).entries;
       return found === undefined ? null : detail(await store.entry(found.n));
     },
+    problem: indexer.problem,
     diff: async (from, to) => {
       const [before, after] = [await filesAt(from, reader), await filesAt(to, reader)];
       return limited(() => differenceOf(deltasBetween(before, after), dependencies));

@@ -4,7 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { HoldfastError } from '../../errors.ts';
 
 export type Database = InstanceType<typeof DatabaseSync>;
-export type SqlValue = string | number | null;
+export type SqlValue = string | number | Uint8Array | null;
 
 /** A compiled statement. `Row` is the type of its rows. */
 export interface Statement<Row> {

@@ -1,5 +1,7 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { Pace } from '../../async/pace.ts';
 import {
+  ENTRY_STATES,
   type EntryBatch,
   type EntryPage,
   type EntryQuery,
@@ -18,7 +20,16 @@ import { type Database, prepare, type SqlValue, type Statement } from './connect
 
 interface BodyRow {
   n: number;
-  body: string;
+  body: Uint8Array;
+}
+
+/** A commit that touches many files says nearly the same of each. */
+function packed(body: string): Uint8Array {
+  return deflateRawSync(body);
+}
+
+function unpacked({ body }: BodyRow): string {
+  return inflateRawSync(body).toString();
 }
 
 /** Reads the entries of the history. */
@@ -28,7 +39,7 @@ export class HistoryReads {
   readonly #statements = new Map<string, Statement<unknown>>();
   readonly #state: Statement<{ history: string | null }>;
   readonly #entry: Statement<BodyRow>;
-  readonly #byPrefix: Statement<{ key: string }>;
+  readonly #byPrefix: Statement<{ name: string }>;
 
   constructor(db: Database) {
     this.#db = db;
@@ -36,7 +47,7 @@ export class HistoryReads {
     this.#entry = prepare(db, 'SELECT n, body FROM entry_bodies WHERE n = ? ORDER BY part');
     this.#byPrefix = prepare(
       db,
-      "SELECT DISTINCT key FROM entry_keys WHERE key >= ?1 AND key < ?1 || 'g' LIMIT 2",
+      "SELECT name FROM entry_key_names WHERE name >= ?1 AND name < ?1 || 'g' LIMIT 2",
     );
   }
 
@@ -54,7 +65,7 @@ export class HistoryReads {
     const rows = this.#statement<BodyRow>(
       `SELECT n, body FROM entry_bodies WHERE part = 0 AND n IN (${page}) ORDER BY n DESC`,
     ).all(...[below, ...conditions].map(({ value }) => value), limit);
-    return { entries: rows.map(({ n, body }) => entryOf(n, [body])), total };
+    return { entries: rows.map((row) => entryOf(row.n, [unpacked(row)])), total };
   }
 
   /** Keys alone are counted in their own table: looking up each entry would take most of the time. */
@@ -76,18 +87,13 @@ export class HistoryReads {
 
   entry(n: number): ListedEntry | null {
     const rows = this.#entry.all(n);
-    return rows.length === 0
-      ? null
-      : entryOf(
-          n,
-          rows.map(({ body }) => body),
-        );
+    return rows.length === 0 ? null : entryOf(n, rows.map(unpacked));
   }
 
   /** See `HistoryStore.revisionOf`. */
   revisionOf(prefix: string): string | null {
     const found = this.#byPrefix.all(keys.revision(prefix));
-    return found.length === 1 ? (found[0]?.key.slice(keys.revision('').length) ?? null) : null;
+    return found.length === 1 ? (found[0]?.name.slice(keys.revision('').length) ?? null) : null;
   }
 }
 
@@ -97,7 +103,7 @@ interface Condition {
   value: SqlValue;
 }
 
-const HAS_KEY = 'key IN (SELECT value FROM json_each(?))';
+const HAS_KEY = 'key IN (SELECT key FROM entry_key_names WHERE name IN (SELECT value FROM json_each(?)))';
 
 /**
  * Returns the conditions of a query, those of its keys first. Only those that are set: a statement for all of them, with
@@ -128,25 +134,38 @@ export class History extends HistoryReads {
   readonly #acts: Acts;
   readonly #setState: Statement<never>;
   readonly #add: Statement<never>;
+  readonly #addName: Statement<never>;
   readonly #addKey: Statement<never>;
   readonly #addBody: Statement<never>;
   readonly #refused: Statement<BodyRow>;
   readonly #setBody: Statement<never>;
-  readonly #setKey: Statement<never>;
+  readonly #removeKey: Statement<never>;
 
   constructor(db: Database, acts: Acts) {
     super(db);
     this.#acts = acts;
     this.#setState = prepare(db, 'UPDATE state SET history = ?');
     this.#add = prepare(db, 'INSERT INTO entries (n, kind, at, text) VALUES (?, ?, ?, ?)');
-    this.#addKey = prepare(db, 'INSERT INTO entry_keys (key, n) VALUES (?, ?)');
+    this.#addName = prepare(
+      db,
+      `INSERT OR IGNORE INTO entry_key_names (name, key)
+       VALUES (?, max(${ENTRY_STATES.length}, coalesce((SELECT max(key) FROM entry_keys), 0)) + 1)`,
+    );
+    this.#addKey = prepare(
+      db,
+      'INSERT INTO entry_keys (key, n) SELECT key, ?2 FROM entry_key_names WHERE name = ?1',
+    );
     this.#addBody = prepare(db, 'INSERT INTO entry_bodies (n, part, body) VALUES (?, ?, ?)');
     this.#refused = prepare(
       db,
-      'SELECT b.n, b.body FROM entry_keys AS k JOIN entry_bodies AS b ON b.n = k.n AND b.part = 0 WHERE k.key = ?',
+      `SELECT n, body FROM entry_key_names JOIN entry_keys USING (key) JOIN entry_bodies USING (n)
+       WHERE name = ? AND part = 0`,
     );
     this.#setBody = prepare(db, 'UPDATE entry_bodies SET body = ? WHERE n = ? AND part = 0');
-    this.#setKey = prepare(db, 'UPDATE entry_keys SET key = ? WHERE key = ? AND n = ?');
+    this.#removeKey = prepare(
+      db,
+      'DELETE FROM entry_keys WHERE key = (SELECT key FROM entry_key_names WHERE name = ?) AND n = ?',
+    );
   }
 
   /** See `HistoryStore.addEntries`. Yields to other work: a commit of 10,000 files has 30,000 keys. */
@@ -157,11 +176,11 @@ export class History extends HistoryReads {
     for (const entry of entries) {
       this.#add.run(entry.n, entry.kind, entry.at, entryText(entry));
       for (const key of entryKeys(entry)) {
-        this.#addKey.run(key, entry.n);
+        this.#putKey(key, entry.n);
         await pace.step();
       }
       for (const [part, body] of entryRows(entry).entries()) {
-        this.#addBody.run(entry.n, part, body);
+        this.#addBody.run(entry.n, part, packed(body));
         await pace.step();
       }
     }
@@ -170,11 +189,17 @@ export class History extends HistoryReads {
     return true;
   }
 
+  #putKey(key: string, n: number): void {
+    this.#addName.run(key);
+    this.#addKey.run(key, n);
+  }
+
   #supersede(): void {
     const [from, to] = [keys.state('refused'), keys.state('superseded')];
-    for (const { n, body } of this.#refused.all(from)) {
-      this.#setBody.run(superseded(body), n);
-      this.#setKey.run(to, from, n);
+    for (const row of this.#refused.all(from)) {
+      this.#setBody.run(packed(superseded(unpacked(row))), row.n);
+      this.#removeKey.run(from, row.n);
+      this.#putKey(to, row.n);
     }
   }
 }

@@ -7,7 +7,7 @@ import { storeError } from './errors.ts';
 import { checkLog } from './log.ts';
 import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
 import { createFileCheck } from './open-files.ts';
-import { createSpaceCheck } from './space.ts';
+import { createSpaceCheck, type ReadDisk } from './space.ts';
 import { SqliteStore } from './store.ts';
 import { prepareReads, prepareWrites } from './tables.ts';
 
@@ -20,6 +20,8 @@ export interface SqliteStoreOptions {
   random: (size: number) => Uint8Array;
   /** The most bytes of all reports together; the oldest are deleted for new ones. Without a limit by default. */
   maxReportBytes?: number;
+  /** How full the disk is; asks the file system by default. */
+  readDisk?: ReadDisk;
 }
 
 const FLEET_BYTES = 16;
@@ -39,7 +41,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
 
 /** Checks the file by a read-only connection before the writer can change it. */
 function openFile(options: SqliteStoreOptions): SqliteStore {
-  const { path, defaults, random, maxReportBytes = Number.POSITIVE_INFINITY } = options;
+  const { path, defaults, random, maxReportBytes = Number.POSITIVE_INFINITY, readDisk } = options;
   createFile(path);
   requireWritable(path);
   rollBackJournal(path);
@@ -55,7 +57,7 @@ function openFile(options: SqliteStoreOptions): SqliteStore {
         reads: prepareReads(reader, defaults),
         writes: prepareWrites(writer, defaults, random),
         checkFiles: createFileCheck(path),
-        checkSpace: createSpaceCheck(path, writer),
+        checkSpace: createSpaceCheck(path, writer, readDisk),
         maxReportBytes,
       });
     });

@@ -1,3 +1,4 @@
+import { ENTRY_STATES, keys } from '../entry.ts';
 import { type Database, prepare } from './connection.ts';
 
 /**
@@ -11,8 +12,9 @@ import { type Database, prepare } from './connection.ts';
  * column that is tested for equality, and before the other columns of filters. So rows come out sorted, and the row
  * with the body is read only if all filters match.
  *
- * In acts and in entries of the history, `body` is JSON, cut into parts if it is long; the first part of an entry is what
- * a list shows. `entries_by_time` is narrow, since counts read all of it. `state.history` is a `HistoryState`, as JSON.
+ * In acts and in entries of the history, `body` is JSON, cut into parts if it is long, and deflated in entries; the first
+ * part of an entry is what a list shows. A key is a number, for an object can be in every entry; those of states can go
+ * out of use, so they come first. `entries_by_time` is narrow, since counts read all of it. `state.history` is a `HistoryState`, as JSON.
  *
  * `position` begins so high that SQLite stores it in six bytes, and is the last column. So it is always the last six
  * bytes of its page, where `checkLog` reads it.
@@ -95,8 +97,15 @@ CREATE TABLE entries (
 ) STRICT;
 CREATE INDEX entries_by_time ON entries (at, kind);
 
+CREATE TABLE entry_key_names (
+  name TEXT PRIMARY KEY,
+  key INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO entry_key_names (name, key) VALUES
+  ${ENTRY_STATES.map((state, index) => `('${keys.state(state)}', ${index + 1})`).join()};
+
 CREATE TABLE entry_keys (
-  key TEXT NOT NULL,
+  key INTEGER NOT NULL,
   n INTEGER NOT NULL,
   PRIMARY KEY (key, n)
 ) STRICT, WITHOUT ROWID;
@@ -104,7 +113,7 @@ CREATE TABLE entry_keys (
 CREATE TABLE entry_bodies (
   n INTEGER NOT NULL,
   part INTEGER NOT NULL,
-  body TEXT NOT NULL,
+  body BLOB NOT NULL,
   PRIMARY KEY (n, part)
 ) STRICT;
 `;

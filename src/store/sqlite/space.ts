@@ -3,10 +3,20 @@ import { dirname } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import { type Database, prepare } from './connection.ts';
 
-/** Throws `unavailable` if reports must leave the rest of the disk to the configuration. */
-export type CheckSpace = () => void;
+/** What waits until there is more room, with the share of the reserve that it leaves free. */
+const USES = {
+  reports: { share: 1, waits: 'reports are refused' },
+  olderHistory: { share: 1, waits: 'the older history is not indexed' },
+  newHistory: { share: 0.5, waits: 'the history is not indexed' },
+};
 
-/** Bytes that reports leave free; on a small disk, a quarter of it. */
+/** Throws `unavailable` if this use must leave the rest of the disk to the configuration. */
+export type CheckSpace = (use: keyof typeof USES) => void;
+
+/** Reads how full the disk of a folder is; null where the file system does not say how large it is. */
+export type ReadDisk = (folder: string) => Pick<StatsFs, 'blocks' | 'bavail' | 'bsize'> | null;
+
+/** Bytes that stay free; on a small disk, a quarter of it. */
 const RESERVE = 268_435_456;
 
 /** The disk of the store, and the part of it that the store's file has; all in bytes. */
@@ -19,24 +29,24 @@ export interface Space {
   growth: number;
 }
 
-/** Whether there is room for reports beside everything else. */
-export function hasRoomForReports({ total, free, unused, growth }: Space): boolean {
-  return free + unused - growth >= Math.min(RESERVE, total / 4);
+/** Whether this share of the reserve is free. */
+export function keepsReserve({ total, free, unused, growth }: Space, share: number): boolean {
+  return free + unused - growth >= share * Math.min(RESERVE, total / 4);
 }
 
 /**
  * Returns a check of the disk of the store at `path`. Commits need space, and so does every change of the store, even a
- * deletion: without a reserve, whoever may send reports could end all changes of the fleet. A check takes microseconds.
+ * deletion: without a reserve, whoever may send reports, or push commits, could end all changes of the fleet. A check takes microseconds.
  * `db` is the connection that makes all changes.
  */
-export function createSpaceCheck(path: string, db: Database): CheckSpace {
+export function createSpaceCheck(path: string, db: Database, read: ReadDisk = readDisk): CheckSpace {
   const pages = prepare<{ pages: number; unused: number; size: number }>(
     db,
     `SELECT page_count AS pages, freelist_count AS unused, page_size AS size
      FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
   );
-  return () => {
-    const disk = readDisk(dirname(path));
+  return (use) => {
+    const disk = read(dirname(path));
     const { pages: all, unused, size } = pages.get() ?? { pages: 0, unused: 0, size: 0 };
     if (disk === null) return;
     const space: Space = {
@@ -45,15 +55,15 @@ export function createSpaceCheck(path: string, db: Database): CheckSpace {
       unused: unused * size,
       growth: Math.max(0, all * size - statSync(path).size),
     };
-    if (hasRoomForReports(space)) return;
+    const { share, waits } = USES[use];
+    if (keepsReserve(space, share)) return;
     throw new HoldfastError(
       'unavailable',
-      'reports are refused until there is more free space on the disk of the store, so that changes of the fleet have room; make room there',
+      `${waits} until there is more free space on the disk of the store, so that changes of the fleet have room; make room there`,
     );
   };
 }
 
-/** Returns null where the file system does not say how large it is. */
 function readDisk(folder: string): StatsFs | null {
   try {
     const disk = statfsSync(folder);

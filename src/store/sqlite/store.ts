@@ -190,6 +190,10 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#reads.history.state());
   }
 
+  requireRoom(part: 'older' | 'new'): Promise<void> {
+    return this.#guard(() => this.#checkSpace(part === 'older' ? 'olderHistory' : 'newHistory'));
+  }
+
   /** NORMAL: what a loss of power undoes is indexed again, from acts that are there again. */
   addEntries(batch: EntryBatch): Promise<boolean> {
     return this.#writeAsync(() => this.#writes.history.addEntries(batch), 'NORMAL');
@@ -271,7 +275,7 @@ export class SqliteStore implements Store {
     const pace = new Pace();
     let lastOid: string | null = null;
     let bytes = 0;
-    this.#checkSpace();
+    this.#checkSpace('reports');
     for (const { reports, at } of lists) {
       for (const report of reports) {
         lastOid = newOid(at);

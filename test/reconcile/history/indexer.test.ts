@@ -34,6 +34,7 @@ function indexerOf(
     memory,
     onFailure: (error) => failures.push(error),
     faults: NO_FAULTS,
+    now: Date.now,
   });
 }
 
@@ -638,5 +639,76 @@ describe('an indexer that has not seen a pass', () => {
     await later.close();
     expect((await lines(engine.store)).filter((line) => line.includes('waiting'))).toEqual([]);
     expect((await lines(engine.store))[0]).toBe('5 commit: two again; update app/web(container_image)');
+  });
+});
+
+describe('the history on a disk that is almost full', () => {
+  const MIB = 2 ** 20;
+  const disk = { blocks: 100_000, bavail: 200, bsize: MIB };
+
+  it('has new commits alone while less is free than reports leave, says so, and has the older ones later', async () => {
+    const engine = await oldRepository(3, { readDisk: () => disk });
+    disk.bavail = 200;
+    await engine.reconciler.reconcile();
+    await engine.indexer.catchUp();
+    await engine.commit({ 'apps/web.yaml': V1 }, 'new');
+    await engine.reconciler.reconcile();
+    await engine.indexer.catchUp();
+    await expect.poll(() => engine.indexer.problem()).not.toBeNull();
+    const since = engine.indexer.problem()?.since;
+    expect(engine.indexer.problem()).toEqual({
+      message: expect.stringMatching(/^the older history is not indexed until there is more free space/),
+      since: expect.any(Number),
+    });
+    expect((await all(engine.store)).map(({ subject }) => subject)).toEqual([
+      'new',
+      expect.stringMatching(/^start at /),
+    ]);
+    await engine.indexer.catchUp();
+    await expect.poll(() => engine.failures.length).toBeGreaterThan(1);
+    expect(engine.indexer.problem()?.since).toBe(since);
+    disk.bavail = 300;
+    await settled(engine.indexer, engine.store);
+    await expect.poll(() => engine.indexer.problem()).toBeNull();
+    const subjects = (await all(engine.store)).map(({ subject }) => subject);
+    expect(subjects).toEqual([
+      'new',
+      expect.stringMatching(/^start at /),
+      'old 2',
+      'old 1',
+      'old 0',
+      'the first fleet',
+    ]);
+  });
+
+  it('looks for room again after a commit of very many files', async () => {
+    const looks = [300, 300];
+    const engine = await oldRepository(0, { readDisk: () => ({ ...disk, bavail: looks.shift() ?? 200 }) });
+    const many = Array.from({ length: 5000 }, (_, index) => [`apps/app-${index}.yaml`, V1]);
+    await engine.commit(Object.fromEntries(many), 'many');
+    await engine.commit({ 'apps/web.yaml': V2 }, 'newest');
+    await engine.reconciler.reconcile();
+    await engine.indexer.catchUp();
+    await expect.poll(() => engine.indexer.problem()).not.toBeNull();
+    const subjects = (await all(engine.store)).map(({ subject }) => subject);
+    expect(subjects).toEqual([expect.stringMatching(/^start at /), 'newest', 'many']);
+  });
+
+  it('has no new commits either while less than half of that is free, and they are applied all the same', async () => {
+    const engine = await indexed({ files: { 'apps/web.yaml': V1 }, readDisk: () => disk });
+    disk.bavail = 300;
+    await engine.pass();
+    disk.bavail = 100;
+    const revision = await engine.commit({ 'apps/web.yaml': V2 }, 'new');
+    await engine.reconciler.reconcile();
+    await engine.indexer.catchUp();
+    expect((await engine.store.state()).applied?.revision).toBe(revision);
+    expect((await all(engine.store)).map(({ subject }) => subject)).toEqual(['the first fleet']);
+    expect(engine.indexer.problem()?.message).toMatch(
+      /^the history is not indexed until there is more free space/,
+    );
+    disk.bavail = 200;
+    await engine.indexer.catchUp();
+    expect((await all(engine.store)).map(({ subject }) => subject)).toEqual(['new', 'the first fleet']);
   });
 });

@@ -136,6 +136,7 @@ export function stateContract(open: OpenStore): void {
       logOperation: (store) => store.logOperation({ ...CONTEXT, action: 'restart', name: 'web', ids: {} }),
       nextAct: (store) => store.nextAct(0),
       historyState: (store) => store.historyState(),
+      requireRoom: (store) => store.requireRoom('new'),
       addEntries: (store) =>
         store.addEntries({ expected: null, next: HISTORY, entries: [], supersedes: false }),
       entries: (store) => store.entries(EVERY_ENTRY, null, 1),

@@ -69,14 +69,18 @@ CREATE TABLE entries (
   text TEXT NOT NULL
 ) STRICT;
 CREATE INDEX entries_by_time ON entries (at, kind);
+CREATE TABLE entry_key_names (
+  name TEXT PRIMARY KEY,
+  key INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE entry_keys (
-  key TEXT NOT NULL,
+  key INTEGER NOT NULL,
   n INTEGER NOT NULL,
   PRIMARY KEY (key, n)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE entry_bodies (
   n INTEGER NOT NULL,
   part INTEGER NOT NULL,
-  body TEXT NOT NULL,
+  body BLOB NOT NULL,
   PRIMARY KEY (n, part)
 ) STRICT;

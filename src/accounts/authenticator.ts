@@ -1,10 +1,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Principal } from './principal.ts';
 
-/**
- * Resolves to whether a password is right. Takes the same time either way, and can be slow on purpose. Rejects as
- * `unavailable` while too many slow checks wait.
- */
+/** Resolves to whether a password is right. Takes the same time either way, and can be slow on purpose. */
 export type CheckPassword = (password: string) => Promise<boolean>;
 
 /** An account: who it stands for, and how to check its password. */
@@ -15,7 +12,7 @@ export interface Account {
 
 /** Identifies the sender of an `Authorization` header. */
 export interface Authenticator {
-  /** Resolves to null for wrong credentials. Rejects as `unavailable` while too many passwords are being checked. */
+  /** Resolves to null for wrong credentials. */
   authenticate(header: string | undefined): Promise<Principal | null>;
   /** Returns the principal if this header was accepted a short time ago, otherwise null. Never checks a password. */
   recall(header: string | undefined): Principal | null;

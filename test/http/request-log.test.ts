@@ -1,8 +1,5 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createRefusalLog, type Refusal } from '../../src/http/refusal-log.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 
 const LONG = 'x'.repeat(8000);
@@ -56,15 +53,8 @@ describe('the log of requests', () => {
     },
   );
 
-  it('has no error and no stack if passwords are guessed faster than they can be checked', async () => {
-    const dataFolder = await temporaryFolder();
-    // As an earlier manager made it; a check takes long.
-    const salt = Buffer.from('salt').toString('base64');
-    const hash = Buffer.alloc(32).toString('base64');
-    const password = { algorithm: 'scrypt', cost: 4096, blockSize: 8, parallelization: 1, salt, hash };
-    await writeFile(join(dataFolder, 'admin.json'), JSON.stringify({ user: 'admin', password }));
-    const settings = { BASIC_AUTH_USER: '', BASIC_AUTH_PASSWORD: '' };
-    const manager = await startManager({ files: SMALL_FLEET, dataFolder, settings });
+  it('has no error and no stack, and two lines, of two hundred guesses at a password', async () => {
+    const manager = await startManager({ files: SMALL_FLEET });
     const guess = async (index: number): Promise<number> => {
       const authorization = basic(`admin:${index}`);
       if (index % 3 === 0) return (await manager.post('/api/v2/reports', {}, { authorization })).status;
@@ -72,7 +62,7 @@ describe('the log of requests', () => {
       return (await manager.get(path, { authorization })).status;
     };
     const statuses = await Promise.all(Array.from({ length: 200 }, (_, index) => guess(index)));
-    expect(new Set(statuses)).toEqual(new Set([401, 503]));
+    expect(new Set(statuses)).toEqual(new Set([401]));
     await manager.stop();
     expect(manager.log.filter(({ level, err }) => Number(level) >= 50 || err !== undefined)).toEqual([]);
     expect(linesOf(manager)).toHaveLength(2);

@@ -80,9 +80,9 @@ export default {
       name: 'loaded-on-demand',
       comment: 'modules that a start does not need are loaded by import(): otherwise they take a third of it',
       severity: 'error',
-      from: { path: '^src/', pathNot: `^src/(store/mongo/|service/copy-store\\.ts$)` },
+      from: { path: '^src/', pathNot: '^src/store/mongo/' },
       to: {
-        path: `^src/(store/mongo/|service/(observability/exposition|copy-store)\\.ts$)|node_modules/pino-pretty/`,
+        path: `^src/(serve\\.ts$|store/mongo/|service/observability/exposition\\.ts$)|node_modules/pino-pretty/`,
         dynamic: false,
         dependencyTypesNot: ['type-only'],
       },

@@ -208,7 +208,11 @@ export const layers = {
     promise: 'the process of holdfast worker; loads nothing of the manager',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },
-  program: { may: ['*'], promise: 'the process: argv, signals, exit code' },
+  serve: { may: ['*'], promise: 'the manager as a process: signals, log, exit code' },
+  program: {
+    may: ['process', 'version', 'cli', 'serve'],
+    promise: 'the process: argv, output, exit code; loads the manager to serve it',
+  },
   main: {
     may: ['program', 'worker/main'],
     promise: 'the entry point: checks the version of Node, then loads the program or the worker',

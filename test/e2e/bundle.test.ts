@@ -19,36 +19,46 @@ async function loadedBy(file: string, found = new Set<string>()): Promise<Set<st
   return found;
 }
 
-/** The file of the bundle that starts the worker: of those that the entry loads on demand, the one that is no program. */
-async function workerEntry(): Promise<string> {
+/** The file of the bundle that `dist/main.js` loads on demand for the worker (`main`) or for all other commands (`program`). */
+async function entryOf(source: 'main' | 'program'): Promise<string> {
   const main = await readFile(join(DIST, 'main.js'), 'utf8');
   const [entry] = [...main.matchAll(DYNAMIC_IMPORT)].flatMap(([, name = '']) =>
-    name.startsWith('./main-') ? [name] : [],
+    name.startsWith(`./${source}-`) ? [name] : [],
   );
-  if (entry === undefined) throw new Error('dist/main.js loads no worker');
+  if (entry === undefined) throw new Error(`dist/main.js loads no ${source}`);
   return entry;
+}
+
+/** The sources of a file of the bundle, and of all that it loads at its start. */
+async function sourcesOf(entry: string): Promise<string[]> {
+  const files = [entry, ...(await loadedBy(entry))].filter((name) => name.startsWith('./'));
+  const texts = await Promise.all(files.map((name) => readFile(join(DIST, name), 'utf8')));
+  return texts.flatMap((text) => [...text.matchAll(/^\/\/ (src\/\S+)$/gm)].map(([, path = '']) => path));
 }
 
 function packagesIn(names: Iterable<string>): string[] {
   return [...names].filter((name) => !name.startsWith('./') && !name.startsWith('node:'));
 }
 
+describe('the commands of the built program', () => {
+  it('load nothing of the manager before it is served', async () => {
+    const entry = await entryOf('program');
+    const sources = await sourcesOf(entry);
+    expect(sources).toContain('src/cli/plan.ts');
+    const ofManager = /^src\/(accounts|change|http|ids|reconcile|service|store)\//;
+    expect(sources.filter((path) => ofManager.test(path))).toEqual([]);
+    expect(packagesIn(await loadedBy(entry))).toEqual(['yaml']);
+  });
+});
+
 describe('the worker of the built program', () => {
   it('loads pino as its only package that is not bundled', async () => {
-    const loaded = await loadedBy(await workerEntry());
+    const loaded = await loadedBy(await entryOf('main'));
     expect(packagesIn(loaded)).toEqual(['pino']);
   });
 
   it('shares no file with what only the manager loads', async () => {
-    const entry = await workerEntry();
-    const texts = await Promise.all(
-      [entry, ...(await loadedBy(entry))]
-        .filter((name) => name.startsWith('./'))
-        .map((name) => readFile(join(DIST, name), 'utf8')),
-    );
-    const sources = texts.flatMap((text) =>
-      [...text.matchAll(/^\/\/ (src\/\S+)$/gm)].map(([, path = '']) => path),
-    );
+    const sources = await sourcesOf(await entryOf('main'));
     expect(sources).toContain('src/worker/main.ts');
     const ofManager =
       /^src\/((program|settings|config)\.ts$|(desired|plan|source|store|reconcile|change|http|cli|service)\/)/;

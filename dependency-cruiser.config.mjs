@@ -64,7 +64,7 @@ export default {
       from: {
         path: '^src/',
         pathNot:
-          '^src/(source/git/|worker/engine/credential-helper\\.ts$|process/pager\\.ts$|cli/compose-program\\.ts$)',
+          '^src/(source/git/|worker/engine/credential-helper\\.ts$|process/pager\\.ts$|cli/import/compose-program\\.ts$)',
       },
       to: { path: '^child_process$' },
     },

@@ -421,4 +421,12 @@ export const rooms = {
       promise: 'puts the parts together',
     },
   },
+  cli: {
+    shell: { may: [], promise: 'what every command takes and prints: arguments, help, completion, reports' },
+    check: { may: ['shell'], promise: 'validate and plan; the files of a folder' },
+    manager: { may: ['shell'], promise: 'which manager to ask, and its replies' },
+    past: { may: ['shell', 'check', 'manager'], promise: 'history, show and rollback' },
+    import: { may: ['shell', 'check', 'manager'], promise: 'import from a manager or from Compose' },
+    run: { may: ['shell', 'check', 'past', 'import'], promise: 'runs one command line' },
+  },
 };

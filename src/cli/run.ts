@@ -4,16 +4,16 @@ import { withoutValue } from '../settings/read.ts';
 import type { Config } from '../settings/table.ts';
 import { closestName } from '../suggest.ts';
 import { USUAL_WIDTH } from '../text/wrap.ts';
-import { COMMAND_NAMES, commandOf } from './commands.ts';
-import { completion } from './completion.ts';
-import { helpText } from './help.ts';
-import { history } from './history.ts';
-import { runImport } from './import-compose.ts';
-import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './io.ts';
-import { plan } from './plan.ts';
-import { rollback } from './rollback.ts';
-import { show } from './show.ts';
-import { validate } from './validate.ts';
+import { plan } from './check/plan.ts';
+import { validate } from './check/validate.ts';
+import { runImport } from './import/import-compose.ts';
+import { history } from './past/history.ts';
+import { rollback } from './past/rollback.ts';
+import { show } from './past/show.ts';
+import { COMMAND_NAMES, commandOf } from './shell/commands.ts';
+import { completion } from './shell/completion.ts';
+import { helpText } from './shell/help.ts';
+import { type CommandIo, EXIT, type ExitCode, settingsFrom, UsageError } from './shell/io.ts';
 
 /** What `runCommand` needs. */
 export interface RunOptions {

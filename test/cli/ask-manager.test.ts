@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ManagerSources, managerAt, managerToAsk } from '../../src/cli/ask-manager.ts';
+import { type ManagerSources, managerAt, managerToAsk } from '../../src/cli/manager/ask.ts';
 
 const FILE = '/home/ana/.config/holdfast.yaml';
 const A = 'https://a.example';

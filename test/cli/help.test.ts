@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { COMMAND_LIST, COMMANDS } from '../../src/cli/commands.ts';
-import { helpText } from '../../src/cli/help.ts';
+import { COMMAND_LIST, COMMANDS } from '../../src/cli/shell/commands.ts';
+import { helpText } from '../../src/cli/shell/help.ts';
 import { flagOf } from '../../src/settings/read.ts';
 import type { Setting } from '../../src/settings/setting.ts';
 import { SETTINGS, type SettingName } from '../../src/settings/table.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseSince } from '../../src/cli/since.ts';
+import { parseSince } from '../../src/cli/past/since.ts';
 import { type CommandResult, runCli } from '../support/command.ts';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, type TestRepository, testRepository } from '../support/git.ts';

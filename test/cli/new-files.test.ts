@@ -3,11 +3,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { tryCreate, writeNew } from '../../src/cli/new-files.ts';
+import { tryCreate, writeNew } from '../../src/cli/check/new-files.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { PROJECT } from '../support/project.ts';
 
-const MODULE = join(PROJECT, 'src/cli/new-files.ts');
+const MODULE = join(PROJECT, 'src/cli/check/new-files.ts');
 
 /** Writes a file in a process that may write only 8 KiB to each file. */
 async function writeWithLimit(path: string, bytes: number): Promise<string> {

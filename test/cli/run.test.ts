@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { COMMANDS as COMMAND_TABLE } from '../../src/cli/commands.ts';
-import { helpText } from '../../src/cli/help.ts';
+import { COMMANDS as COMMAND_TABLE } from '../../src/cli/shell/commands.ts';
+import { helpText } from '../../src/cli/shell/help.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { renderImport } from '../../src/cli/compose-report.ts';
+import { renderImport } from '../../src/cli/import/compose-report.ts';
 import { importProject } from '../../src/compose/import.ts';
 import { readProject } from '../../src/compose/project.ts';
 import { outsideVariables } from '../../src/compose/variables.ts';

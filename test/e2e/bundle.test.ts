@@ -44,7 +44,7 @@ describe('the commands of the built program', () => {
   it('load nothing of the manager before it is served', async () => {
     const entry = await entryOf('program');
     const sources = await sourcesOf(entry);
-    expect(sources).toContain('src/cli/plan.ts');
+    expect(sources).toContain('src/cli/check/plan.ts');
     const ofManager = /^src\/(accounts|change|http|ids|reconcile|service|store)\//;
     expect(sources.filter((path) => ofManager.test(path))).toEqual([]);
     expect(packagesIn(await loadedBy(entry))).toEqual(['yaml']);

@@ -54,7 +54,6 @@ export const TROUBLE_CODES = [
   'not-allowed',
   'invalid-app',
   'unknown-fields',
-  'waits-for-restart',
   'foreign-containers',
   'group-gone',
   'state-not-saved',

@@ -49,7 +49,6 @@ const WARNINGS: ReadonlySet<TroubleCode> = new Set<TroubleCode>([
   'stale-image',
   'state-not-saved',
   'unknown-fields',
-  'waits-for-restart',
 ]);
 /** The device does not hear from its manager, and goes on with the last state that it received. */
 const CUT_OFF: ReadonlySet<TroubleCode> = new Set<TroubleCode>(['bad-reply', 'manager-unavailable']);

@@ -8,7 +8,7 @@ import type { Judged } from '../plan/conflicts.ts';
 import type { World } from '../plan/draft.ts';
 import { forgetImages } from '../plan/images.ts';
 import type { Memory } from '../plan/memory.ts';
-import type { Actual, Disk, Wanted } from '../plan/model.ts';
+import type { Actual, Disk, Foreign, Wanted } from '../plan/model.ts';
 import { aimsIn, type Plan, plan } from '../plan/plan.ts';
 import { retry } from '../plan/retry.ts';
 import { NEW_SESSION, type Session, shortOfRoom, withPullsNow } from '../plan/session.ts';
@@ -257,7 +257,7 @@ export class Device {
 
   /** `before` is what was under way when the look began: of that, the look can have seen either side. */
   async #act(wanted: Wanted | null, actual: Actual, before: UnderWay): Promise<Plan> {
-    if (wanted !== null) this.#noteAbandoned(actual);
+    if (wanted !== null) this.#noteForeign(actual);
     const disk = await this.#makeRoom(actual, wanted);
     const made = plan(this.#world(wanted, actual, disk, before));
     Object.assign(this.#known, { memory: made.memory, session: made.session });
@@ -332,11 +332,19 @@ export class Device {
     });
   }
 
-  /** Containers of Nebula's worker whose app nobody wants are left alone. */
-  #noteAbandoned({ foreign }: Actual): void {
-    const names = foreign.filter(({ isNebula }) => isNebula === true).map(({ name }) => name);
-    const text = `the device group has no app of these containers of Nebula's worker: ${names.toSorted().join(', ')}`;
-    if (names.length === 0) this.#problems.clear('foreign-containers');
+  /** Containers that look like those of this worker, or of Nebula's, are left alone, but named. */
+  #noteForeign({ foreign }: Actual): void {
+    const namesOf = (kind: Foreign['looksLike']): string =>
+      foreign
+        .flatMap(({ name, looksLike }) => (looksLike === kind ? [name] : []))
+        .toSorted()
+        .join(', ');
+    const texts = [
+      ["the device group has no app of these containers of Nebula's worker", namesOf('nebula')],
+      ['these containers have labels of this worker, but no name that it gives', namesOf('own')],
+    ].flatMap(([what, names]) => (names === '' ? [] : [`${what}: ${names}`]));
+    const text = texts.join('; ');
+    if (texts.length === 0) this.#problems.clear('foreign-containers');
     else if (this.#problems.show('foreign-containers', text)) this.#parts.logger.warn(text);
   }
 

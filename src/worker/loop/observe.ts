@@ -6,8 +6,8 @@ import {
   type Image,
 } from '../engine/engine.ts';
 import { exactReference } from '../engine/references.ts';
-import { containerName, readLabels, readNebulaLabels, roleOf } from '../plan/labels.ts';
-import { type Actual, type Container, type Foreign, ROLES } from '../plan/model.ts';
+import { type Labelled, readLabels, readNebulaLabels, roleOf } from '../plan/labels.ts';
+import type { Actual, Container, Foreign, Role } from '../plan/model.ts';
 
 /** What decides which containers are this worker's. */
 export interface Ownership {
@@ -47,15 +47,15 @@ export async function observe(
   const unclear = new Map<string, string>();
   const own = summaries.flatMap((summary) => {
     const labelled = labelledBy(summary, ownership);
-    if (labelled === null) foreign.push(foreignOf(summary));
+    if (labelled === null) foreign.push(foreignOf(summary, ownership.worker));
     return labelled === null ? [] : [{ summary, labelled }];
   });
   const containers = await Promise.all(
     own.map(({ summary, labelled }) =>
-      describe(engine, summary, labelled, ownership, attention, inspected).catch((error: unknown) => {
+      describe(engine, summary, labelled, attention, inspected).catch((error: unknown) => {
         if (!isPartial(error)) throw error;
         unclear.set(labelled.app, `the engine does not say what ${summary.name} is like: ${error.message}`);
-        return containerOf(summary, labelled, ownership, inspected.get(summary.id)?.details ?? null);
+        return containerOf(summary, labelled, inspected.get(summary.id)?.details ?? null);
       }),
     ),
   );
@@ -102,8 +102,10 @@ function digestsOf(images: readonly Image[]): Map<string, string> {
   );
 }
 
-function foreignOf({ name, imageId, ports, labels }: ContainerSummary): Foreign {
-  return { name, imageId, ports, isNebula: readNebulaLabels(labels, name) !== null };
+function foreignOf({ name, imageId, ports, labels }: ContainerSummary, worker: string): Foreign {
+  const isNebula = readNebulaLabels(labels, name) !== null;
+  const looksLike = readLabels(labels, worker) !== null ? 'own' : isNebula ? 'nebula' : null;
+  return { name, imageId, ports, looksLike };
 }
 
 function idOf(tags: ReadonlyMap<string, string>, reference: string): string | undefined {
@@ -112,18 +114,27 @@ function idOf(tags: ReadonlyMap<string, string>, reference: string): string | un
   return undefined;
 }
 
-function labelledBy({ labels, name }: ContainerSummary, { worker, takesOver }: Ownership) {
+/**
+ * Returns what the labels and the name of a container of this worker say; null for any other. Labels alone do not make it
+ * one: what somebody runs from an image that was committed from a container has them as well.
+ */
+function labelledBy(
+  { labels, name }: ContainerSummary,
+  { worker, prefix, takesOver }: Ownership,
+): (Labelled & { role: Role }) | null {
   const own = readLabels(labels, worker);
-  if (own !== null) return own;
-  const nebula = readNebulaLabels(labels, name);
-  return nebula !== null && takesOver(nebula.app) ? nebula : null;
+  const nebula = own === null ? readNebulaLabels(labels, name) : null;
+  const labelled = own ?? (nebula !== null && takesOver(nebula.app) ? nebula : null);
+  if (labelled === null) return null;
+  const { app, slot } = labelled;
+  const role = roleOf(name, prefix, app, slot) ?? (own === null ? roleOf(name, '', app, slot) : null);
+  return role === null ? null : { ...labelled, role };
 }
 
 async function describe(
   engine: Engine,
   summary: ContainerSummary,
-  labelled: NonNullable<ReturnType<typeof readLabels>>,
-  ownership: Ownership,
+  labelled: Labelled & { role: Role },
   { isChanging }: Attention,
   inspected: Inspected,
 ): Promise<Container> {
@@ -134,13 +145,12 @@ async function describe(
   const isFresh = known !== undefined && known.key === key && !isChanging(labelled.app);
   const details = isFresh ? known.details : await engine.inspect(id);
   if (details !== null) inspected.set(id, { key, details });
-  return containerOf(summary, labelled, ownership, details);
+  return containerOf(summary, labelled, details);
 }
 
 function containerOf(
   summary: ContainerSummary,
-  labelled: NonNullable<ReturnType<typeof readLabels>>,
-  { prefix }: Ownership,
+  labelled: Labelled & { role: Role },
   details: ContainerDetails | null,
 ): Container {
   const { id, name, image, imageId, state, health, ports } = summary;
@@ -151,12 +161,8 @@ function containerOf(
     stopTimeout = null,
     restart = null,
   } = details ?? {};
-  const expected = ROLES.map((role) => containerName(prefix, labelled.app, labelled.slot, role));
-  const isStray = !expected.includes(name) && labelled.source !== '';
-  const role = roleOf(name);
   const seen = { id, name, image, imageId, state, health, ports };
-  const figures = { ...seen, restarts, exitCode, healthLimit, stopTimeout, restart };
-  return { ...labelled, ...figures, role, isStray };
+  return { ...labelled, ...seen, restarts, exitCode, healthLimit, stopTimeout, restart };
 }
 
 function forgetGone(inspected: Inspected, summaries: readonly ContainerSummary[]): void {

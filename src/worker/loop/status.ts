@@ -1,6 +1,5 @@
 import type { AppRecord } from '../../protocol/info.ts';
 import type { ReportedApp, Trouble } from '../../protocol/report.ts';
-import { fieldsUnknownTo } from '../plan/content.ts';
 import { hasEndedWell } from '../plan/endings.ts';
 import type { Memory } from '../plan/memory.ts';
 import type { Actual, Container, Wanted, WantedApp } from '../plan/model.ts';
@@ -53,7 +52,7 @@ function reportedApp(
     running: running.length,
     image: first === undefined ? null : imageOf(app.name, first, input.memory),
     digest: (first && input.actual?.images.digests.get(first.imageId)) ?? null,
-    error: errorOf(app.name, phase, input) ?? warningOf(app.name, currents, record, input),
+    error: errorOf(app.name, phase, input) ?? warningOf(app.name, input),
   };
 }
 
@@ -93,24 +92,12 @@ function errorOf(app: string, phase: Phase | undefined, input: AppsInput): Troub
 }
 
 /** Returns what is worth knowing of an app without trouble. */
-function warningOf(
-  app: string,
-  currents: readonly Container[],
-  record: AppRecord | null,
-  { session, memory, wallTime }: AppsInput,
-): Trouble | null {
+function warningOf(app: string, { session, memory }: AppsInput): Trouble | null {
   const stale = session.stale[app];
-  const phase = session.phases[app];
-  if (phase?.obstacle != null) return null;
-  if (stale !== undefined && stale.id === memory.apps[app]?.good?.id) {
-    const text = `the image could not be pulled, so the one that was there is used: ${stale.text}`;
-    return { code: 'stale-image', text, since: stale.since, attempts: 0, next_try: null };
-  }
-  if (phase?.state !== 'running' || record === null) return null;
-  const fields = new Set(currents.flatMap(({ content }) => fieldsUnknownTo(content, record)));
-  if (fields.size === 0) return null;
-  const text = `its containers were made by a worker that did not know ${[...fields].join(', ')}; a restart of the app adds what is missing`;
-  return { code: 'waits-for-restart', text, since: phase?.since ?? wallTime, attempts: 0, next_try: null };
+  if (session.phases[app]?.obstacle != null) return null;
+  if (stale === undefined || stale.id !== memory.apps[app]?.good?.id) return null;
+  const text = `the image could not be pulled, so the one that was there is used: ${stale.text}`;
+  return { code: 'stale-image', text, since: stale.since, attempts: 0, next_try: null };
 }
 
 /** Returns the containers of this worker, for people and reports. */
@@ -131,9 +118,12 @@ const WARNINGS = new Set(['change-failed', 'stale-image']);
 export function isDone({ wanted, memory, session }: AppsInput): boolean {
   if (wanted === null || memory.pruneId === null || memory.pruneId < wanted.pruneId) return false;
   if (Object.keys(session.phases).some((name) => !wanted.apps.some((app) => app.name === name))) return false;
-  return wanted.apps.every(({ name, id }) => {
+  return wanted.apps.every(({ name, id, content }) => {
     const phase = session.phases[name];
     const isHeld = phase?.obstacle != null && !WARNINGS.has(phase.obstacle.code);
-    return phase !== undefined && DONE.has(phase.state) && !isHeld && memory.apps[name]?.good?.id === id;
+    const good = memory.apps[name]?.good;
+    // A reply can have come since the last look, of which the phases are.
+    const isHad = good?.id === id && good.content === content;
+    return phase !== undefined && DONE.has(phase.state) && !isHeld && isHad;
   });
 }

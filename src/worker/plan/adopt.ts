@@ -1,6 +1,5 @@
 import type { AppMemory, Good, Memory } from './memory.ts';
 import type { Actual, Container, Wanted, WantedApp } from './model.ts';
-import { hasContent } from './version.ts';
 import { NO_MEMORY } from './view.ts';
 
 /**
@@ -30,9 +29,7 @@ interface Found {
 function foundOf(name: string, containers: readonly Container[]): Found {
   const own = containers.filter(({ app }) => app === name);
   const unproven = new Set(own.filter(({ role }) => role === 'old').map(({ slot }) => slot));
-  const proven = own.filter(
-    ({ role, isStray, slot }) => role === 'current' && !isStray && !unproven.has(slot),
-  );
+  const proven = own.filter(({ role, slot }) => role === 'current' && !unproven.has(slot));
   return {
     well: proven.filter(({ state, health }) => state === 'running' && health !== 'unhealthy'),
     // In the middle of an update, a stopped container of a slot that is new can be of a version that failed.
@@ -42,16 +39,16 @@ function foundOf(name: string, containers: readonly Container[]): Found {
 
 function adopted(app: WantedApp, good: Good | null, { well, stopped }: Found, source: string): Good | null {
   const { id, count, record } = app;
-  if (good !== null && hasContent(app, good.content)) return { ...good, id, count, record, source };
+  if (good !== null && app.content === good.content) return { ...good, id, count, record, source };
   const [own = []] = [well, stopped]
     .map((some) => some.filter((container) => container.source === source))
     .filter((some) => some.length > 0);
   const newest = own.toSorted((a, b) => b.appId - a.appId)[0];
   if (newest !== undefined) {
-    const isWanted = newest.appId === id && hasContent(app, newest.content);
+    const isWanted = newest.appId === id && app.content === newest.content;
     return { ...goodOf(newest), record: isWanted ? record : null };
   }
-  const equal = well.find((container) => hasContent(app, container.content));
+  const equal = well.find((container) => app.content === container.content);
   return equal === undefined ? good : { ...goodOf(equal), id, count, record, source };
 }
 

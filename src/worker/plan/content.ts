@@ -11,7 +11,8 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   privileged: 'false',
 };
 
-const FIRST = [
+/** The fields that every app has, except those that a container does not show: how many there are, and how they are replaced. */
+const REQUIRED = [
   'container_image',
   'starting_ports',
   'env_vars',
@@ -20,71 +21,20 @@ const FIRST = [
   'devices',
   'privileged',
 ];
-/** Not `pull_policy`, which a container does not show. */
-const SECOND: readonly OptionalField[] = [
-  'command',
-  'entrypoint',
-  'user',
-  'working_dir',
-  'labels',
-  'healthcheck',
-  'cpus',
-  'memory',
-  'shm_size',
-  'read_only',
-  'tmpfs',
-  'cap_add',
-  'cap_drop',
-  'security_opt',
-  'ulimits',
-  'extra_hosts',
-  'init',
-  'stop_signal',
-  'stop_grace_period',
-  'restart',
-  'logging',
-];
+const FIELDS = [...REQUIRED, ...OPTIONAL_FIELDS.filter((field) => field !== 'pull_policy')].toSorted();
 
 /**
- * The sets of fields that versions of the worker have known, newest first, without those that a container does not show:
- * how many there are, and how they are replaced. A label begins with the number of its set, so that a worker that has
- * learned a field still recognises the containers of an older one.
- */
-const FIELD_SETS: readonly { set: number; fields: readonly string[] }[] = [
-  { set: 2, fields: [...FIRST, ...SECOND] },
-  { set: 1, fields: FIRST },
-];
-
-/**
- * Returns the content of an app, by each set of fields, newest first: `<set>:<SHA-256 of canonical JSON>`. It is a hash
+ * Returns the content of an app: `1:` and the SHA-256 of canonical JSON of all fields that a container shows. It is a hash
  * of what the manager said, not of what is sent to the engine, so that no new version of the worker restarts a container.
  */
-export function contentsOf(record: AppRecord): string[] {
-  return FIELD_SETS.map(({ set, fields }) => `${set}:${hashOf(record, fields)}`);
-}
-
-/**
- * Returns the fields of an app that the worker which made a container did not know, by the label of its content: the
- * container is as if the app did not have them.
- */
-export function fieldsUnknownTo(label: string, record: AppRecord): string[] {
-  const [newest] = FIELD_SETS;
-  const own = FIELD_SETS.find(({ set }) => label.startsWith(`${set}:`));
-  if (own === undefined || own === newest) return [];
-  return OPTIONAL_FIELDS.filter(
-    (field) =>
-      newest?.fields.includes(field) && !own.fields.includes(field) && !isLikeAbsent(field, record[field]),
-  );
-}
-
-function hashOf(record: AppRecord, fields: readonly string[]): string {
-  const values = fields.toSorted().flatMap((field) => {
+export function contentOf(record: AppRecord): string {
+  const values = FIELDS.flatMap((field) => {
     const value = (record as Readonly<Record<string, unknown>>)[field];
     if (isOptional(field) && isLikeAbsent(field, value)) return [];
     const text = canonical(value);
     return text === undefined || text === DEFAULTS[field] ? [] : [`${JSON.stringify(field)}:${text}`];
   });
-  return hash('sha256', `{${values.join()}}`);
+  return `1:${hash('sha256', `{${values.join()}}`)}`;
 }
 
 /** Returns JSON with sorted keys; undefined for what JSON leaves out. */

@@ -119,12 +119,11 @@ function canGoBack({ name, memory, slots }: AppView, { id }: Version, draft: Dra
 
 function takeBack(
   view: AppView,
-  { id, contents }: Version,
+  { id, content }: Version,
   { code, text }: Obstacle,
   container: Container | null,
   draft: Draft,
 ): void {
-  const content = contents[0] ?? '';
   const failed = { id, content, code, text, since: draft.world.wallTime, log: [] };
   draft.remember(view.name, { failed, retry: null });
   if (container !== null) draft.failures.push({ app: view.name, container: container.id });
@@ -256,23 +255,24 @@ function showLeftovers({ name }: AppView, draft: Draft): void {
 }
 
 function confirm(view: AppView, version: Version, draft: Draft): void {
-  const { id, source, contents, count, record } = version;
+  const { id, source, content, count, record } = version;
   const current = currentsOf(view)[0];
   const imageId = current?.imageId ?? stagedImage(view, version, draft.world.actual);
-  const good = { id, source, content: contents[0] ?? '', count, imageId, record };
+  const good = { id, source, content, count, imageId, record };
   draft.remember(view.name, { ...NO_MEMORY, good });
   draft.clear(view.name, 'pull', 'create', 'start', 'heal');
   draft.setPhase(view.name, 'running');
 }
 
 function leftovers(view: AppView, { count }: Version, draft: Draft) {
-  const remains = [...view.slots].flatMap(([number, { current, next, old, failed }]) => [
+  const remains = [...view.slots].flatMap(([number, { current, next, joining, old, failed }]) => [
     next,
+    joining,
     old,
     failed,
     number > count ? current : undefined,
   ]);
-  return [...remains, ...view.strays]
+  return remains
     .filter((container) => container !== undefined)
     .map((container) => discardStep(container, draft));
 }
@@ -300,9 +300,9 @@ function planStop(view: AppView, draft: Draft): void {
     return;
   }
   if (wanted.record !== null && view.memory.good?.id !== wanted.id) {
-    const { id, contents, count, record } = wanted;
+    const { id, content, count, record } = wanted;
     const source = draft.world.wanted?.source ?? '';
-    const good = { id, source, content: contents[0] ?? '', count, imageId: null, record };
+    const good = { id, source, content, count, imageId: null, record };
     draft.remember(name, { ...NO_MEMORY, good });
     draft.clear(name, 'pull', 'create', 'start', 'heal');
   }

@@ -1,7 +1,7 @@
 import type { Failed, Good } from './memory.ts';
 import type { Obstacle, Wanted, WantedApp } from './model.ts';
 import { isPassing, type Session } from './session.ts';
-import { hasContent, type Version, versionOf } from './version.ts';
+import { type Version, versionOf } from './version.ts';
 import type { AppView } from './view.ts';
 
 /** What is to become of an app. */
@@ -43,7 +43,7 @@ function obstacleOf(app: WantedApp, has: Good): Obstacle | null {
     const text = `the manager says id ${app.id}, but this device has acted on ${has.id}; waiting for a higher id`;
     return { code: 'ids-behind', text };
   }
-  if (app.id > has.id || hasContent(app, has.content)) return null;
+  if (app.id > has.id || app.content === has.content) return null;
   const text = `the content has changed, but not the id ${app.id}; waiting for a higher id`;
   return { code: 'content-without-id', text };
 }

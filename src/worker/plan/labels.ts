@@ -1,4 +1,4 @@
-import type { Container, Role, WantedApp } from './model.ts';
+import { type Container, ROLES, type Role, type WantedApp } from './model.ts';
 
 /** Labels by which a worker finds its containers again. They say what was done (docs/devices.md). */
 const LABEL = {
@@ -18,14 +18,14 @@ export type Labelled = Pick<Container, 'app' | 'slot' | 'appId' | 'content' | 'c
 
 /** Returns the labels of a new container. */
 export function labelsFor(
-  { name, id, contents, count }: Pick<WantedApp, 'name' | 'id' | 'contents' | 'count'>,
+  { name, id, content, count }: Pick<WantedApp, 'name' | 'id' | 'content' | 'count'>,
   { slot, source, worker }: { slot: number; source: string; worker: string },
 ): Record<string, string> {
   return {
     [LABEL.app]: name,
     [LABEL.slot]: String(slot),
     [LABEL.appId]: String(id),
-    [LABEL.content]: contents[0] ?? '',
+    [LABEL.content]: content,
     [LABEL.count]: String(count),
     [LABEL.source]: source,
     [LABEL.worker]: worker,
@@ -50,7 +50,7 @@ export function readLabels(labels: Labels, worker: string): Labelled | null {
 export function readNebulaLabels(labels: Labels, name: string): Labelled | null {
   const app = labels['app_name'];
   if (labels['orchestrator'] !== 'nebula' || app === undefined) return null;
-  const slot = wholeNumber(/-(\d+)$/.exec(nameWithoutRole(name))?.[1]) || 1;
+  const slot = wholeNumber(/-(\d+)(?:\.(?:next|old|failed))?$/.exec(name)?.[1]) || 1;
   return { app, slot, appId: 0, content: '', count: 0, source: '' };
 }
 
@@ -61,6 +61,7 @@ function wholeNumber(text: string | undefined): number {
 const SUFFIX: Readonly<Record<Role, string>> = {
   current: '',
   next: '.next',
+  joining: '.next.joining',
   old: '.old',
   failed: '.failed',
 };
@@ -70,12 +71,7 @@ export function containerName(prefix: string, app: string, slot: number, role: R
   return `${prefix}${app}-${slot}${SUFFIX[role]}`;
 }
 
-/** Returns the role that a name stands for; a name that somebody changed by hand is that of a current container. */
-export function roleOf(name: string): Role {
-  const suffix = /\.(next|old|failed)$/.exec(name)?.[1];
-  return (suffix as Role | undefined) ?? 'current';
-}
-
-function nameWithoutRole(name: string): string {
-  return name.replace(/\.(next|old|failed)$/, '');
+/** Returns the role of the container of a slot that has a name; null if none of its containers is named so. */
+export function roleOf(name: string, prefix: string, app: string, slot: number): Role | null {
+  return ROLES.find((role) => containerName(prefix, app, slot, role) === name) ?? null;
 }

@@ -30,7 +30,7 @@ const AppMemory = z.object({
   good: Good.nullable(),
   failed: Failed.nullable(),
   /** The id that somebody at the device asked to try again although it had failed. */
-  retry: z.int().nullable().default(null),
+  retry: z.int().nullable(),
   /** The image that was pulled for an id. */
   staged: z.object({ id: z.int(), imageId: z.string() }).nullable(),
   /** Whether what ran before an id took over was well, so that it is worth going back to. */
@@ -58,14 +58,14 @@ const Pulled = z.object({ reference: z.string(), lastUse: z.int() });
 export const Memory = z.object({
   format: z.literal(1),
   /** What the engine said the machine is called; null before it has. */
-  name: z.string().nullable().default(null),
+  name: z.string().nullable(),
   reply: KeptReply.nullable(),
   /** The ETag whose work is done. */
   done: z.string().nullable(),
   /** The source of the ids below; null before the first reply. */
   source: z.string().nullable(),
   /** The fleet that a manager and group stood for when a reply named it last; null before one has. */
-  named: z.object({ manager: z.string(), group: z.string(), fleet: z.string() }).nullable().default(null),
+  named: z.object({ manager: z.string(), group: z.string(), fleet: z.string() }).nullable(),
   /** How often somebody at the device had the ids forgotten: part of the source. */
   epoch: z.int(),
   groupId: z.int().nullable(),

@@ -2,10 +2,11 @@ import type { AppRecord } from '../../protocol/info.ts';
 import type { TroubleCode } from '../../protocol/report.ts';
 
 /**
- * What a container is in its slot. Its name says so: `web-1`, `web-1.next` (created, to take over), `web-1.old` (stopped,
- * to go back to), `web-1.failed` (stopped, kept so that its id is not tried again).
+ * What a container is in its slot. Its name says so: `web-1`, `web-1.next` (created, to take over), `web-1.next.joining`
+ * (that a killed worker left before it had joined its networks), `web-1.old` (stopped, to go back to), `web-1.failed`
+ * (stopped, kept so that its id is not tried again).
  */
-export const ROLES = ['current', 'next', 'old', 'failed'] as const;
+export const ROLES = ['current', 'next', 'joining', 'old', 'failed'] as const;
 export type Role = (typeof ROLES)[number];
 
 export const CONTAINER_STATES = [
@@ -35,8 +36,6 @@ export interface Container {
   /** From 1. */
   slot: number;
   role: Role;
-  /** Whether somebody, or a step that was cut short, gave it a name that it should not have. */
-  isStray: boolean;
   /** `app_id` for which it was made; 0 for one of Nebula's. */
   appId: number;
   /** The label with the hash of its content; empty for one of Nebula's, whose content is unknown. */
@@ -67,8 +66,8 @@ export interface Foreign {
   name: string;
   imageId: string;
   ports: readonly HostPort[];
-  /** Whether Nebula's worker made it, and this one does not take it over. */
-  isNebula?: boolean;
+  /** Whether its labels are those of Nebula's worker, or of this one, although it is not taken for one of theirs. */
+  looksLike?: 'nebula' | 'own' | null;
 }
 
 /** What is on the machine, as one look at the engine showed it. */
@@ -102,8 +101,8 @@ export interface WantedApp {
   id: number;
   /** Null if the record is invalid. */
   record: AppRecord | null;
-  /** Its content by each set of fields that this worker knows, newest first. */
-  contents: readonly string[];
+  /** The label of its content; empty if the record is invalid. */
+  content: string;
   /** How many containers, on this machine. */
   count: number;
   /** Why this worker cannot act on it; null if it can. */

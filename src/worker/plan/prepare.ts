@@ -48,9 +48,7 @@ function isReady(slot: Slot | undefined, version: Version, image: string): boole
 
 function isNext(next: Container | undefined, version: Version): boolean {
   if (next === undefined || next.appId !== version.id) return false;
-  return (
-    next.state === 'created' && next.source === version.source && version.contents.includes(next.content)
-  );
+  return next.state === 'created' && next.source === version.source && version.content === next.content;
 }
 
 /** Returns the id of the image to make containers from, if it is on this machine; null if it has to be pulled. */
@@ -60,7 +58,7 @@ export function stagedImage(view: AppView, version: Version, { images }: Actual)
   const made = view.containers.filter(
     (container) =>
       container.source === version.source &&
-      version.contents.includes(container.content) &&
+      version.content === container.content &&
       (keepsImage ? container.role === 'current' : container.appId === version.id),
   );
   const known = [
@@ -185,7 +183,7 @@ function isMadeFromAnother(
 export function createStep(
   app: string,
   slot: number,
-  version: Pick<Version, 'id' | 'contents' | 'count' | 'source' | 'record'>,
+  version: Pick<Version, 'id' | 'content' | 'count' | 'source' | 'record'>,
   imageId: string,
   { prefix, worker }: Rules,
 ): Step {

@@ -67,6 +67,6 @@ function remake({ view }: Reverting, draft: Draft): Step[] {
     if (next !== undefined && next.appId === good.id)
       return [renameStep(next, containerName(rules.prefix, view.name, slot, 'current'))];
     if (next !== undefined) return [discardStep(next, draft)];
-    return [createStep(view.name, slot, { ...good, contents: [good.content], record }, imageId, rules)];
+    return [createStep(view.name, slot, { ...good, record }, imageId, rules)];
   });
 }

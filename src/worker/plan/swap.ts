@@ -43,9 +43,9 @@ function foreignWithOldName(leaving: readonly Container[], { world: { actual, ru
 }
 
 /** Returns the containers that have lost their place. They hold ports all the same if somebody has started them. */
-function displacedOf({ slots, strays }: AppView): Container[] {
+function displacedOf({ slots }: AppView): Container[] {
   const kept = [...slots.values()].flatMap(({ old, failed }) => [old, failed]);
-  return [...strays, ...kept.filter((container) => container !== undefined)];
+  return kept.filter((container) => container !== undefined);
 }
 
 /** Returns the slots that are replaced now: all, or with a rolling restart the next one, once the last one is well. */

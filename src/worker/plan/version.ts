@@ -1,5 +1,4 @@
 import type { AppRecord } from '../../protocol/info.ts';
-import { fieldsUnknownTo } from './content.ts';
 import type { Failed, Good } from './memory.ts';
 import type { WantedApp } from './model.ts';
 
@@ -13,7 +12,7 @@ type Change = 'steady' | 'scale' | 'restart' | 'replace';
 export interface Version {
   id: number;
   record: AppRecord;
-  contents: readonly string[];
+  content: string;
   count: number;
   source: string;
   change: Change;
@@ -28,10 +27,10 @@ export function versionOf(
   has: Good | null,
   takenBack: Failed | null,
 ): Version {
-  const { id, record, contents, count } = wanted;
+  const { id, record, content, count } = wanted;
   const change = changeFrom(has, wanted, takenBack);
   const isMadeAnew = change === 'restart' || change === 'replace';
-  return { id, record, contents, count, source, change, floor: isMadeAnew ? id : 0 };
+  return { id, record, content, count, source, change, floor: isMadeAnew ? id : 0 };
 }
 
 function changeFrom(
@@ -39,23 +38,14 @@ function changeFrom(
   wanted: WantedApp & { record: AppRecord },
   takenBack: Failed | null,
 ): Change {
-  if (has === null || !hasContent(wanted, has.content)) return 'replace';
+  if (has === null || wanted.content !== has.content) return 'replace';
   if (wanted.id === has.id) return 'steady';
-  // With a higher id, what an older worker made gets the fields that it did not know.
-  if (fieldsUnknownTo(has.content, wanted.record).length > 0) return 'restart';
-  const isUndone = takenBack !== null && takenBack.id > has.id && !hasContent(wanted, takenBack.content);
-  return !isUndone && has.count === wanted.count && isHandledAlike(has, wanted) ? 'restart' : 'scale';
+  const isUndone = takenBack !== null && takenBack.id > has.id && wanted.content !== takenBack.content;
+  return !isUndone && has.count === wanted.count && isHandledAlike(has, wanted.record) ? 'restart' : 'scale';
 }
 
-/** Whether two versions agree in what a container does not show. An older worker remembered no `pull_policy`. */
-function isHandledAlike({ record, content }: Good, wanted: WantedApp & { record: AppRecord }): boolean {
+/** Whether two versions agree in what a container does not show. */
+function isHandledAlike({ record }: Good, wanted: AppRecord): boolean {
   if (record === null) return true;
-  const { rolling_restart, pull_policy } = wanted.record;
-  const isSamePolicy = content !== wanted.contents[0] || record.pull_policy === pull_policy;
-  return record.rolling_restart === rolling_restart && isSamePolicy;
-}
-
-/** Whether a label stands for the content of a version, by the set of fields that the label was made with. */
-export function hasContent({ contents }: Pick<Version, 'contents'>, label: string): boolean {
-  return contents.includes(label);
+  return record.rolling_restart === wanted.rolling_restart && record.pull_policy === wanted.pull_policy;
 }

@@ -1,6 +1,6 @@
 import type { AppMemory } from './memory.ts';
 import type { Actual, Container, Role, WantedApp } from './model.ts';
-import { hasContent, type Version } from './version.ts';
+import type { Version } from './version.ts';
 
 /** The containers of one slot of an app. */
 export type Slot = Partial<Record<Role, Container>>;
@@ -14,8 +14,6 @@ export interface AppView {
   containers: readonly Container[];
   /** By number, from 1. */
   slots: ReadonlyMap<number, Slot>;
-  /** Containers without a place: remains of an interrupted step, or of somebody's experiments. They go last. */
-  strays: readonly Container[];
 }
 
 export const NO_MEMORY: AppMemory = {
@@ -35,14 +33,9 @@ export function viewOf(
 ): AppView {
   const containers = actual.containers.filter(({ app }) => app === name);
   const slots = new Map<number, Slot>();
-  const strays = containers.filter(({ isStray }) => isStray);
-  for (const container of containers.filter(({ isStray }) => !isStray)) {
-    const slot = slots.get(container.slot) ?? {};
-    if (slot[container.role] === undefined) slot[container.role] = container;
-    else strays.push(container);
-    slots.set(container.slot, slot);
-  }
-  return { name, wanted, memory: memory ?? NO_MEMORY, containers, slots, strays };
+  for (const container of containers)
+    slots.set(container.slot, { ...slots.get(container.slot), [container.role]: container });
+  return { name, wanted, memory: memory ?? NO_MEMORY, containers, slots };
 }
 
 /** Returns the current containers of an app, by slot. */
@@ -62,7 +55,7 @@ export function risenOf({ slots }: AppView): Container[] {
 
 /** Whether a container is what a version asks for. */
 export function isOfVersion(container: Container | undefined, version: Version): container is Container {
-  if (container === undefined || !hasContent(version, container.content)) return false;
+  if (container === undefined || version.content !== container.content) return false;
   return container.source === version.source
     ? container.appId >= version.floor
     : version.change !== 'restart';

@@ -1,6 +1,6 @@
 import { type AppRecord, readAppRecord } from '../../protocol/info.ts';
 import { parsePort } from '../../protocol/ports.ts';
-import { contentsOf } from './content.ts';
+import { contentOf } from './content.ts';
 import { containerCount, type Machine } from './count.ts';
 import type { Obstacle, Wanted, WantedApp } from './model.ts';
 import { powersOf } from './powers.ts';
@@ -39,7 +39,7 @@ function readApp(
       name,
       id,
       record: null,
-      contents: [],
+      content: '',
       count: 0,
       obstacle: { code: 'invalid-app', text: problem },
     };
@@ -48,7 +48,7 @@ function readApp(
     name,
     id,
     record: app,
-    contents: contentsOf(app),
+    content: contentOf(app),
     count,
     obstacle: obstacleOf(app, count, policy),
   };

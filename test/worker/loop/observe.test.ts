@@ -8,7 +8,7 @@ import { startFakeEngine } from '../../support/fake-engine.ts';
 
 const IMAGE = 'example.com/job:v1';
 const LABELS = labelsFor(
-  { name: 'job', id: 1, contents: [], count: 1 },
+  { name: 'job', id: 1, content: '', count: 1 },
   { slot: 1, source: '', worker: 'main' },
 );
 
@@ -49,7 +49,7 @@ it('a look leaves alone what the engine does not tell, and shows everything else
   await engine.pull(IMAGE, new AbortController().signal);
   const create = (app: string) => {
     const labels = labelsFor(
-      { name: app, id: 1, contents: [], count: 1 },
+      { name: app, id: 1, content: '', count: 1 },
       { slot: 1, source: '', worker: 'main' },
     );
     return engine.create(
@@ -72,4 +72,31 @@ it('a look leaves alone what the engine does not tell, and shows everything else
   await expect(observe(engine, ownership, attention, new Map())).rejects.toMatchObject({
     name: 'EngineError',
   });
+});
+
+it('a look takes containers with labels of this worker, but another name, for those of somebody else', async () => {
+  const fake = await startFakeEngine();
+  const labels = labelsFor(
+    { name: 'web', id: 1, content: '', count: 2 },
+    { slot: 2, source: '', worker: 'main' },
+  );
+  const nebula = { orchestrator: 'nebula', app_name: 'web' };
+  for (const name of ['web-2', 'web-2.old', 'web-2.next.joining', 'web-1', 'angry_bohr'])
+    fake.addContainer(name, { Labels: labels });
+  for (const name of ['web-3', 'odd']) fake.addContainer(name, { Labels: nebula });
+  const engine = engineAt(fake.socket, { credentials: { fixed: null, dockerConfig: null, env: {} } });
+  const ownership = { worker: 'main', prefix: '', takesOver: () => true };
+  const attention = { isChanging: () => false, references: [] };
+  const { containers, foreign } = await observe(engine, ownership, attention, new Map());
+  expect(containers.map(({ name, role }) => [name, role]).sort()).toEqual([
+    ['web-2', 'current'],
+    ['web-2.next.joining', 'joining'],
+    ['web-2.old', 'old'],
+    ['web-3', 'current'],
+  ]);
+  expect(foreign.map(({ name, looksLike }) => [name, looksLike]).sort()).toEqual([
+    ['angry_bohr', 'own'],
+    ['odd', 'nebula'],
+    ['web-1', 'own'],
+  ]);
 });

@@ -251,12 +251,14 @@ describe('what a worker shows', () => {
       const engine = await startEngine();
       const Labels = { orchestrator: 'nebula', app_name: 'old' };
       const { id } = engine.addContainer('old-1', { Labels });
+      const own = { 'holdfast.app': 'web', 'holdfast.worker': 'main' };
+      engine.addContainer('committed', { Labels: own });
       const worker = await startWorker({ manager: manager.address, engine });
       const seen = await until(worker.status, (status) => status?.apps[0]?.state === 'running');
       const digest = engine.registry.find('example.com/web', 'v1')?.digest;
       expect(seen.apps).toMatchObject([{ digest }]);
       expect(seen.problems).toMatchObject([
-        { code: 'foreign-containers', text: expect.stringContaining('old-1'), attempts: 0 },
+        { code: 'foreign-containers', text: expect.stringMatching(/old-1;.*committed$/), attempts: 0 },
       ]);
       expect(engine.container('old-1')).toMatchObject({ id, state: 'running', starts: 0 });
       await until(
@@ -265,7 +267,10 @@ describe('what a worker shows', () => {
       );
       manager.answer = answerOf(6, { web: [5, 'v1'], old: [6, 'v2'] }, { groupId: 2 });
       const later = await until(worker.status, ({ applied }) => applied === '"f1ee.6-x"');
-      expect(later.problems).toEqual([]);
+      expect(later.problems).toMatchObject([
+        { text: expect.stringMatching(/^these containers .*: committed$/) },
+      ]);
+      expect(engine.container('committed')).toMatchObject({ state: 'running', starts: 0 });
       expect(engine.container('old-1').image.version).toBe('v2');
     },
   );

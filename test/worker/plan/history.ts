@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { contentsOf } from '../../../src/worker/plan/content.ts';
+import { contentOf } from '../../../src/worker/plan/content.ts';
 import { containerName } from '../../../src/worker/plan/labels.ts';
 import { emptyMemory, type Memory } from '../../../src/worker/plan/memory.ts';
 import { type Container, ROLES, type Step } from '../../../src/worker/plan/model.ts';
@@ -46,8 +46,6 @@ export interface Found {
   appId: number;
   source: string;
   made: App;
-  /** Whether the worker that made it knew all fields. */
-  isOfNewWorker: boolean;
   state: 'running' | 'exited' | 'created' | 'dead' | 'paused';
 }
 
@@ -104,7 +102,6 @@ const found = fc.record<Found>({
   appId: fc.integer({ min: 0, max: 3 }),
   source: fc.constantFrom('fleet', 'fleet', 'other', ''),
   made: app,
-  isOfNewWorker: fc.boolean(),
   state: fc.constantFrom('running', 'running', 'exited', 'created', 'dead', 'paused'),
 });
 
@@ -143,7 +140,7 @@ export class Watched {
     for (const [index, one] of found.entries()) this.#put(one, index);
   }
 
-  #put({ app: name, slot, role, appId, source, made, isOfNewWorker, state }: Found, index: number): void {
+  #put({ app: name, slot, role, appId, source, made, state }: Found, index: number): void {
     const { device } = this;
     const its = recordOf(name, appId, made);
     const full =
@@ -165,9 +162,8 @@ export class Watched {
       app: name,
       slot,
       role: role === 'odd' ? 'current' : role,
-      isStray: role === 'odd' && source !== '',
       appId,
-      content: labelOf(its, source, isOfNewWorker),
+      content: source === '' ? '' : contentOf(its),
       source,
       count: made.count,
       image,
@@ -256,8 +252,7 @@ export class Watched {
     }
     const isUp = container.state === 'running' || container.state === 'paused';
     if (does === 'remove') this.device.machine.delete(container.id);
-    else if (does === 'rename')
-      Object.assign(container, { name: `hand-${container.id}`, role: 'current', isStray: true });
+    else if (does === 'rename') Object.assign(container, { name: `hand-${container.id}` });
     else if (isUp && does === 'pause') Object.assign(container, { state: 'paused', health: 'none' });
     else if (isUp) Object.assign(container, { state: 'exited', exitCode: 137, health: 'none', ports: [] });
   }
@@ -336,7 +331,7 @@ export class Watched {
     this.#checkRepetition(step);
     this.#checkName(step, planned);
     if (step.do === 'stop' || step.do === 'restart' || step.do === 'remove') this.#checkStop(step);
-    if ('container' in step && !this.device.machine.has(step.container))
+    if ('container' in step && !this.device.ours().some(({ id }) => id === step.container))
       this.problems.push(`${keyOf(step)} is for a container that is not ours`);
   }
 
@@ -398,9 +393,9 @@ export class Watched {
 }
 
 /** Whether a container is in its place, and does what it should. */
-function isServing({ state, role, isStray, image, health }: Container): boolean {
+function isServing({ state, role, image, health }: Container): boolean {
   const isBad = BAD.some((tag) => image.endsWith(tag)) || health === 'unhealthy';
-  return state === 'running' && role === 'current' && !isStray && !isBad;
+  return state === 'running' && role === 'current' && !isBad;
 }
 
 export function recordOf(name: string, id: number, app: App) {
@@ -415,11 +410,6 @@ export function recordOf(name: string, id: number, app: App) {
     ...(restart === null ? {} : { restart }),
     ...(pulls === 'always' ? {} : { pull_policy: pulls }),
   });
-}
-
-/** The label of the content; none for a container of Nebula's worker. */
-function labelOf(its: ReturnType<typeof recordOf>, source: string, isOfNewWorker: boolean): string {
-  return source === '' ? '' : (contentsOf(its).at(isOfNewWorker ? 0 : -1) ?? '');
 }
 
 function* fatesFrom(fates: readonly Fate[]): Generator<Fate> {

@@ -23,9 +23,9 @@ function excuse(watched: Watched, name: string): string | null {
   const its = wantedApps.find(([other]) => other === name)?.[1];
   if (its === undefined || obstacle == null) return null;
   if (obstacle.code === 'name-taken')
-    return device.foreign.some(
-      (one) => one.name.startsWith(`${name}-`) || obstacle.text.endsWith(` ${one.name}`),
-    )
+    return device
+      .actual()
+      .foreign.some((one) => one.name.startsWith(`${name}-`) || obstacle.text.endsWith(` ${one.name}`))
       ? 'name'
       : null;
   if (obstacle.code !== 'port-conflict') return null;
@@ -34,13 +34,11 @@ function excuse(watched: Watched, name: string): string | null {
   if (!its.running && device.session.phases[name]?.state === 'kept') return 'port';
   const ports = portsOfAll(recordOf(name, 0, its), its.count);
   const others = [
-    ...device.foreign.flatMap((one) => one.ports),
+    ...device.actual().foreign.flatMap((one) => one.ports),
     ...wantedApps.flatMap(([other, app]) =>
       other === name || !app.running ? [] : portsOfAll(recordOf(other, 0, app), app.count),
     ),
-    ...[...device.machine.values()].flatMap(({ container }) =>
-      container.app === name ? [] : container.ports,
-    ),
+    ...device.ours().flatMap((container) => (container.app === name ? [] : container.ports)),
   ];
   return sharedPort(ports, others) === null ? null : 'port';
 }
@@ -52,8 +50,9 @@ function expected([name, { tag, count, running }]: [string, App]): string[] {
 
 /** All containers of an app: those that run with their images, and the names of the others. */
 function containersOf({ device }: Watched, app: string): string[] {
-  return [...device.machine.values()]
-    .flatMap(({ container: { app: owner, name, image, state } }) =>
+  return device
+    .ours()
+    .flatMap(({ app: owner, name, image, state }) =>
       owner === app ? [state === 'running' ? `${name} ${image}` : name] : [],
     )
     .sort();
@@ -67,8 +66,8 @@ function heldApps(watched: Watched): Set<string> {
 /** The containers of apps that nobody wants, but for those that are kept because of a port. */
 function orphansOf({ device, wantedApps }: Watched): string[] {
   const known = new Set(wantedApps.map(([name]) => name));
-  return [...device.machine.values()]
-    .map(({ container }) => container)
+  return device
+    .ours()
     .filter(
       ({ app }) => !known.has(app) && !['kept', 'failing'].includes(device.session.phases[app]?.state ?? ''),
     )
@@ -125,7 +124,8 @@ describe('the planner', () => {
         watched.converge();
         expect(watched.problems).toEqual([]);
         expect(device.running()).toEqual(good);
-        const others = device.names().filter((name) => !good.some((line) => line.startsWith(`${name} `)));
+        const names = device.ours().map(({ name }) => name);
+        const others = names.filter((name) => !good.some((line) => line.startsWith(`${name} `)));
         expect(others.filter((name) => !name.endsWith('.failed'))).toEqual([]);
       }),
       { numRuns: RUNS },

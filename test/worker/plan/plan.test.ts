@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { contentsOf } from '../../../src/worker/plan/content.ts';
 import { emptyMemory } from '../../../src/worker/plan/memory.ts';
 import { NEW_SESSION } from '../../../src/worker/plan/session.ts';
 import { record, Simulation, wanted } from './simulation.ts';
@@ -665,12 +664,22 @@ describe('a container of somebody else', () => {
 });
 
 describe('a container that somebody renamed', () => {
-  test('gives its port to the one that takes its place', () => {
-    const d = device(record('web', 1, { starting_ports: [80] }));
-    for (const { container } of d.machine.values()) Object.assign(container, { name: 'mine', isStray: true });
+  test('is not touched any more, and one like it takes its place unless it holds the port', () => {
+    const d = device(record('web', 1));
+    for (const { container } of d.machine.values()) container.name = 'mine';
     d.settle();
-    expect(d.names()).toEqual(['web-1']);
-    expect(d.running()).toEqual(['web-1 web:v1']);
+    expect(d.running()).toEqual(['mine web:v1', 'web-1 web:v1']);
+    d.wanted = wanted([]);
+    d.settle();
+    expect(d.names()).toEqual(['mine']);
+  });
+
+  test('keeps its port', () => {
+    const d = device(record('web', 1, { starting_ports: [80] }));
+    for (const { container } of d.machine.values()) container.name = 'mine';
+    d.settle();
+    expect(d.running()).toEqual(['mine web:v1']);
+    expect(d.session.phases['web']?.obstacle?.text).toBe('port 80 is taken by the container mine');
   });
 });
 
@@ -857,31 +866,6 @@ describe('pull_policy: missing', () => {
     d.settle();
     expect(d.log).toEqual([]);
     expect(d.memory.apps['web']?.good?.id).toBe(2);
-  });
-});
-
-describe('a container that an older worker made', () => {
-  /** A device whose container has the label of a worker that knew the first set of fields only. */
-  function older(fields: Parameters<typeof record>[2]): Simulation {
-    const d = device(record('web', 1, fields));
-    const content = contentsOf(record('web', 1, fields)).at(-1) ?? '';
-    for (const { container } of d.machine.values()) container.content = content;
-    forget(d);
-    d.log.length = 0;
-    return d.settle();
-  }
-
-  test('is not touched, whether its app has newer fields or not', () => {
-    expect(older({}).log).toEqual([]);
-    expect(older({ memory: '64m' }).log).toEqual([]);
-  });
-
-  test('gets the fields that it lacks with the next id, even if only the number of containers changes', () => {
-    const d = older({ memory: '64m' });
-    d.wanted = wanted([record('web', 2, { memory: '64m', containers_per: { server: 2 } })]);
-    d.settle();
-    const contents = new Set([...d.machine.values()].map(({ container }) => container.content));
-    expect(contents).toEqual(new Set([contentsOf(record('web', 2, { memory: '64m' }))[0]]));
   });
 });
 

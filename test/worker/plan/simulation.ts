@@ -2,14 +2,15 @@ import { appDefaults } from '../../../src/protocol/app.ts';
 import { restartPolicy } from '../../../src/protocol/fields/restart.ts';
 import type { AppRecord } from '../../../src/protocol/info.ts';
 import type { TroubleCode } from '../../../src/protocol/report.ts';
-import { contentsOf } from '../../../src/worker/plan/content.ts';
+import { contentOf } from '../../../src/worker/plan/content.ts';
 import type { World } from '../../../src/worker/plan/draft.ts';
-import { containerName, readLabels, roleOf } from '../../../src/worker/plan/labels.ts';
+import { readLabels, roleOf } from '../../../src/worker/plan/labels.ts';
 import { learn, type StepResult } from '../../../src/worker/plan/learn.ts';
 import { emptyMemory, type Memory } from '../../../src/worker/plan/memory.ts';
 import type {
   Actual,
   Container,
+  Foreign,
   HostPort,
   Rules,
   Step,
@@ -54,7 +55,7 @@ function wantedApp(app: AppRecord, count = app.containers_per.server ?? 1): Want
     name: app.app_name,
     id: app.app_id,
     record: app,
-    contents: contentsOf(app),
+    content: contentOf(app),
     count,
     obstacle: null,
   };
@@ -87,7 +88,7 @@ const FAULTS: Readonly<Record<Step['do'], TroubleCode>> = {
 export class Simulation {
   readonly machine = new Map<string, Simulated>();
   readonly images = new Map<string, string>();
-  foreign: { name: string; imageId: string; ports: HostPort[] }[] = [];
+  foreign: Foreign[] = [];
   networks = ['nebula', 'bridge'];
   registry: 'up' | 'down' = 'up';
   /** Raised when a tag is moved to another image. */
@@ -107,13 +108,26 @@ export class Simulation {
   actual(): Actual {
     for (const simulated of this.machine.values()) this.#age(simulated, this.now - simulated.startedAt);
     return {
-      containers: [...this.machine.values()].map(({ container }) => ({ ...container })),
-      foreign: this.foreign,
+      containers: this.ours().map((container) => ({ ...container })),
+      foreign: [...this.foreign, ...this.#renamed()],
       networks: this.networks,
       images: { ids: new Set(this.images.values()), byReference: this.images, digests: new Map() },
       blind: null,
       unclear: new Map(),
     };
+  }
+
+  /** The containers that have the name that the worker gave them. */
+  ours(): Container[] {
+    return this.#all().filter(isOurs);
+  }
+
+  #renamed(): Foreign[] {
+    return this.#all().filter((container) => !isOurs(container));
+  }
+
+  #all(): Container[] {
+    return [...this.machine.values()].map(({ container }) => container);
   }
 
   #age({ container, restart }: Simulated, age: number): void {
@@ -219,8 +233,7 @@ export class Simulation {
       ...labelled,
       id,
       name,
-      role: roleOf(name),
-      isStray: false,
+      role: roleOf(name, '', labelled.app, labelled.slot) ?? 'current',
       image,
       imageId,
       state: 'created',
@@ -243,9 +256,9 @@ export class Simulation {
 
   #rename(step: Extract<Step, { do: 'rename' }>, container: Container): StepResult {
     if (this.#isTaken(step.to)) return { ok: false, step, code: 'name-taken', text: 'name taken' };
-    const role = roleOf(step.to);
-    const isStray = step.to !== containerName('', container.app, container.slot, role);
-    Object.assign(container, { name: step.to, role, isStray });
+    const role = roleOf(step.to, '', container.app, container.slot);
+    if (role === null) throw new Error(`${step.to} is no name of ${container.app}`);
+    Object.assign(container, { name: step.to, role });
     return { ok: true, step };
   }
 
@@ -287,6 +300,10 @@ export class Simulation {
   names(): string[] {
     return [...this.machine.values()].map(({ container }) => container.name).sort();
   }
+}
+
+function isOurs({ name, app, slot }: Container): boolean {
+  return roleOf(name, '', app, slot) !== null;
 }
 
 /** A container that ends again and again, as an engine treats it. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AppRecord } from '../../../src/protocol/info.ts';
-import { contentsOf, fieldsUnknownTo } from '../../../src/worker/plan/content.ts';
+import { contentOf } from '../../../src/worker/plan/content.ts';
 import { unusedImages } from '../../../src/worker/plan/images.ts';
 import {
   containerName,
@@ -10,6 +10,7 @@ import {
   roleOf,
 } from '../../../src/worker/plan/labels.ts';
 import { emptyMemory } from '../../../src/worker/plan/memory.ts';
+import { ROLES } from '../../../src/worker/plan/model.ts';
 import { aimsIn } from '../../../src/worker/plan/plan.ts';
 import { senderOf } from '../../../src/worker/plan/sender.ts';
 import { NEW_SESSION, withTrouble } from '../../../src/worker/plan/session.ts';
@@ -47,7 +48,7 @@ const POWERS: readonly Partial<AppRecord>[] = [
   { ulimits: { nofile: 1024, rttime: { soft: 1, hard: -1 } } },
 ];
 
-const SECOND_SET: Partial<AppRecord> = Object.fromEntries(
+const OPTIONAL: Partial<AppRecord> = Object.fromEntries(
   Object.entries(OPTIONAL_SAMPLES).map(([field, [value]]) => [field, value]),
 );
 
@@ -214,7 +215,7 @@ describe('the hash of the content', () => {
   it.each<[string, Partial<AppRecord>, string]>([
     ['of defaults', {}, '1:d7d3f30d4a387574d5e5772b842795648ec9bc37664bbc3258d1cba220c450e5'],
     [
-      'of all fields',
+      'of the fields that every app has',
       {
         container_image: 'nginx:1.27',
         starting_ports: [80, { '127.0.0.1:8080': '81' }],
@@ -226,44 +227,23 @@ describe('the hash of the content', () => {
       },
       '1:9bb6bd3058dd9f8ecd28becaed0725045fdf65b451dff43f5f7f462f58b677ed',
     ],
+    ['of optional fields', OPTIONAL, '1:2e7cbe1ceb901bbe12db3995308e4ba1d8d5649c7052315c20cd4cdc8406f8ee'],
   ])('never changes: that %s is on devices forever', (_name, fields, hash) => {
-    expect(contentsOf(record('web', 1, fields)).at(-1)).toBe(hash);
-  });
-
-  it.each<[string, Partial<AppRecord>, string]>([
-    ['of defaults', {}, '2:d7d3f30d4a387574d5e5772b842795648ec9bc37664bbc3258d1cba220c450e5'],
-    [
-      'of all fields of the second set',
-      SECOND_SET,
-      '2:2e7cbe1ceb901bbe12db3995308e4ba1d8d5649c7052315c20cd4cdc8406f8ee',
-    ],
-  ])('by the second set never changes: that %s is on devices forever', (_name, fields, hash) => {
-    expect(contentsOf(record('web', 1, fields))[0]).toBe(hash);
+    expect(contentOf(record('web', 1, fields))).toBe(hash);
   });
 
   it('is that of an app without optional fields if they say the same', () => {
     for (const [field, value] of LIKE_ABSENT)
-      expect(contentsOf(record('web', 1, { [field]: value }))).toEqual(contentsOf(record('web', 1)));
+      expect(contentOf(record('web', 1, { [field]: value }))).toEqual(contentOf(record('web', 1)));
   });
 
-  it('differs for each value of each optional field but pull_policy, by the second set alone', () => {
+  it('differs for each value of each optional field but pull_policy', () => {
     const { pull_policy: _, ...shown } = OPTIONAL_SAMPLES;
     const contents = Object.entries(shown).flatMap(([field, values]) =>
-      values.map((value) => contentsOf(record('web', 1, { [field]: value }))),
+      values.map((value) => contentOf(record('web', 1, { [field]: value }))),
     );
-    expect(new Set(contents.map(([newest]) => newest)).size).toBe(contents.length);
-    expect(new Set(contents.map(([, oldest]) => oldest)).size).toBe(1);
-    const missing = record('web', 1, { pull_policy: 'missing' });
-    expect(contentsOf(missing)).toEqual(contentsOf(record('web', 1)));
-  });
-
-  it('says which fields a worker did not know', () => {
-    const its = record('web', 1, { memory: '64m', init: true, pull_policy: 'missing' });
-    const [newest = '', oldest = ''] = contentsOf(its);
-    expect(fieldsUnknownTo(oldest, its)).toEqual(['memory', 'init']);
-    expect(fieldsUnknownTo(newest, its)).toEqual([]);
-    expect(fieldsUnknownTo(oldest, record('web', 1))).toEqual([]);
-    expect(fieldsUnknownTo('', its)).toEqual([]);
+    expect(new Set(contents).size).toBe(contents.length);
+    expect(contentOf(record('web', 1, { pull_policy: 'missing' }))).toEqual(contentOf(record('web', 1)));
   });
 
   it('does not depend on the id, the count, the way of replacing, or the order of variables', () => {
@@ -274,13 +254,13 @@ describe('the hash of the content', () => {
       rolling_restart: true,
       running: false,
     });
-    expect(contentsOf(same)).toEqual(contentsOf(its));
-    expect(contentsOf(record('web', 1, { env_vars: { A: '1', B: '3' } }))).not.toEqual(contentsOf(its));
+    expect(contentOf(same)).toEqual(contentOf(its));
+    expect(contentOf(record('web', 1, { env_vars: { A: '1', B: '3' } }))).not.toEqual(contentOf(its));
   });
 });
 
 describe('labels', () => {
-  const version = { name: 'web', id: 7, contents: ['1:abc'], count: 2 };
+  const version = { name: 'web', id: 7, content: '1:abc', count: 2 };
 
   it('are read as they were written', () => {
     const labels = labelsFor(version, { slot: 2, source: 's', worker: 'main' });
@@ -311,13 +291,11 @@ describe('labels', () => {
 
   it('and names go together', () => {
     expect(containerName('b.', 'web', 2, 'next')).toBe('b.web-2.next');
-    expect(['web-1', 'web-1.next', 'web-1.old', 'web-1.failed', 'odd'].map(roleOf)).toEqual([
-      'current',
-      'next',
-      'old',
-      'failed',
-      'current',
-    ]);
+    const names = ['web-1', 'web-1.next', 'web-1.next.joining', 'web-1.old', 'web-1.failed'];
+    expect(names.map((name) => roleOf(name, '', 'web', 1))).toEqual(ROLES);
+    for (const name of ['odd', 'web-2', 'b.web-1', 'web-1.new'])
+      expect(roleOf(name, '', 'web', 1)).toBeNull();
+    expect(roleOf('b.web-1.old', 'b.', 'web', 1)).toBe('old');
   });
 });
 

@@ -22,7 +22,11 @@ export const layers = {
     pure: [],
     promise: 'text for people: in columns, and without characters that a terminal or a CI runner acts on',
   },
-  logger: { may: ['errors', 'text'], promise: 'the log: lines of JSON, or readable ones on a terminal' },
+  log: {
+    may: ['errors', 'text'],
+    promise:
+      'the log: lines of JSON, or readable ones on a terminal; what happens again and again once a minute',
+  },
   version: { may: [], promise: 'the version of the program' },
   process: { may: [], promise: 'exit codes, output, signals and clocks of a process' },
   suggest: { may: [], pure: [], promise: 'the name that a misspelt one probably stands for' },
@@ -121,6 +125,7 @@ export const layers = {
     may: [
       'errors',
       'async',
+      'log',
       'accounts',
       'events',
       'protocol',
@@ -204,7 +209,7 @@ export const layers = {
     promise: 'the commands of holdfast worker',
   },
   'worker/main': {
-    may: ['logger', 'process', 'version', 'worker'],
+    may: ['log', 'process', 'version', 'worker'],
     promise: 'the process of holdfast worker; loads nothing of the manager',
   },
   service: { may: ['*'], promise: 'builds every object by hand and passes it in' },

@@ -1,4 +1,4 @@
-import { createLogger } from './logger.ts';
+import { createLogger } from './log/logger.ts';
 import { EXIT, type ExitCode } from './process/exit.ts';
 import { endByHangup, nextStopSignal } from './process/signals.ts';
 import { type Service, startService } from './service/service.ts';

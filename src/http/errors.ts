@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { createOccurrences } from '../async/occurrences.ts';
 import { ChangesRefused } from '../change/refusals.ts';
 import { type ErrorKind, factsOfFailure, HoldfastError, knownError, messageOf } from '../errors.ts';
+import { createThrottle } from '../log/throttle.ts';
 import { KINDS } from '../protocol/name.ts';
 import { JSON_TYPE } from './json.ts';
 import { loggedUrl } from './refusal-log.ts';
@@ -140,10 +140,10 @@ type LogFailure = (error: unknown, request: FastifyRequest, status: number) => v
  * since: a full disk or an absent store can fail the requests of thousands of devices.
  */
 function createRateLimitedLog(now: () => number, message: string): LogFailure {
-  const occurrences = createOccurrences(now);
+  const throttle = createThrottle(now);
   return (error, request, status) => {
     // The cause has names that differ each time, such as that of the temporary file that git could not write.
-    const refused = occurrences.count(messageOf(error));
+    const refused = throttle.count(messageOf(error));
     if (refused === null) return;
     request.log.error({ ...factsOfFailure(error), status, url: loggedUrl(request), refused }, message);
   };

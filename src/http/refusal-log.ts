@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
+import { createThrottle } from '../log/throttle.ts';
 
 /** A refused request of somebody who could send any number of them. */
 export interface Refusal {
@@ -18,8 +19,6 @@ export interface RefusalLog {
   close(): void;
 }
 
-/** Milliseconds between two lines. */
-const INTERVAL = 60_000;
 /** How many characters of a URL are logged. */
 const MAX_URL_LENGTH = 200;
 /** How many addresses are counted one by one, and how many of them are logged. */
@@ -31,15 +30,17 @@ export function loggedUrl({ url }: Pick<FastifyRequest, 'url'>): string {
   return url.length > MAX_URL_LENGTH ? `${url.slice(0, MAX_URL_LENGTH)}…` : url;
 }
 
-/** Creates the log of refusals. The first is logged at once; those that follow, once a minute. */
-export function createRefusalLog(logger: FastifyBaseLogger): RefusalLog {
+/**
+ * Creates the log of refusals. The first is logged at once; those that follow, with the first one after a minute. `now` returns
+ * Unix milliseconds.
+ */
+export function createRefusalLog(logger: FastifyBaseLogger, now: () => number): RefusalLog {
+  const throttle = createThrottle(now);
   let counts = newCounts();
-  let timer: NodeJS.Timeout | null = null;
 
   const write = (): void => {
     const { last, statuses, addresses } = counts;
     counts = newCounts();
-    timer = null;
     if (last === null) return;
     const byCount = [...addresses].sort(([, a], [, b]) => b - a);
     const facts = {
@@ -50,7 +51,6 @@ export function createRefusalLog(logger: FastifyBaseLogger): RefusalLog {
       last,
     };
     logger.info(facts, 'requests were refused');
-    timer = setTimeout(write, INTERVAL).unref();
   };
 
   return {
@@ -61,13 +61,9 @@ export function createRefusalLog(logger: FastifyBaseLogger): RefusalLog {
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       const counted = addresses.size < MAX_ADDRESSES || addresses.has(address) ? address : 'others';
       addresses.set(counted, (addresses.get(counted) ?? 0) + 1);
-      if (timer === null) write();
+      if (throttle.count('refused') !== null) write();
     },
-    close: () => {
-      clearTimeout(timer ?? undefined);
-      write();
-      clearTimeout(timer ?? undefined);
-    },
+    close: write,
   };
 }
 

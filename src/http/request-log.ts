@@ -8,10 +8,10 @@ const PROBE = '/readyz';
 
 /**
  * Logs every request after its reply has been sent: routine ones at level `debug`, all others at `info`. Refused ones
- * without an account, or of the account that all devices share, are only counted (`createRefusalLog`).
+ * without an account, or of the account that all devices share, are only counted (`createRefusalLog`). `now` returns Unix milliseconds.
  */
-export function useRequestLog(app: FastifyInstance, logger: FastifyBaseLogger): void {
-  const refusals = createRefusalLog(logger);
+export function useRequestLog(app: FastifyInstance, logger: FastifyBaseLogger, now: () => number): void {
+  const refusals = createRefusalLog(logger, now);
   app.addHook('onClose', async () => refusals.close());
   app.addHook('onResponse', async (request, reply) => {
     const { method, refusal, ip: address } = request;

@@ -110,7 +110,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   useHosts(app, servesHost);
   useGate(app, authenticator);
   useHeaders(app, api);
-  useRequestLog(app, logger);
+  useRequestLog(app, logger, api.now);
   useChecks(app, api);
   useShutdown(app, CLOSE_GRACE);
   useMethods(app);

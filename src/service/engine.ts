@@ -10,6 +10,7 @@ import { webAddressOf } from '../history/message.ts';
 import { createInfoCache, type InfoCache } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
 import { createRecorder, type RecordEvents, type Recorder } from '../ids/record/recorder.ts';
+import { createFailureLog } from '../log/failure-log.ts';
 import type { Clock } from '../process/clock.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { type BranchPlans, createBranchPlans } from '../reconcile/branch-plan.ts';
@@ -23,7 +24,6 @@ import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
-import { createHistoryLog } from './observability/history-log.ts';
 import type { ServiceMetrics } from './observability/metrics.ts';
 import { createPassLog } from './observability/pass-log.ts';
 import { createRecordLog } from './observability/record-log.ts';
@@ -146,11 +146,16 @@ async function recordSeeding(recorder: Recorder, { seeding, recordVersion }: Pas
   if (seeding !== null) await recorder.flush();
 }
 
+const HISTORY_LOG = {
+  failing: 'the history could not be indexed further; the next pass tries again',
+  working: 'the history is indexed again',
+};
+
 function buildHistory(
   { source: { reader, record, origin, remote }, store, defaults, logger, faults, clock }: EngineParts,
   memory: HistoryDependencies['memory'],
 ): Pick<Engine, 'indexer' | 'past'> {
-  const onFailure = createHistoryLog(logger, clock.now);
+  const onFailure = createFailureLog(logger, clock.now, HISTORY_LOG, 'warn').failed;
   const forge = webAddressOf(remote);
   const { folder } = record;
   const indexer = createIndexer({

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { createFailureLog } from '../log/failure-log.ts';
 import type { ReportStore } from '../store/store.ts';
-import { createFailureLog } from './observability/failure-log.ts';
 
 /** The limits of the time between two sweeps, in milliseconds. */
 const SHORTEST_INTERVAL = 1000;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createLogger } from '../logger.ts';
+import { createLogger } from '../log/logger.ts';
 import { EXIT, type ExitCode } from '../process/exit.ts';
 import { endProcess, openOutput } from '../process/output.ts';
 import { endByHangup, nextStopSignal } from '../process/signals.ts';

@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
+import { createThrottle } from '../../log/throttle.ts';
 
 /** The part of the limit of open files above which connections come near it. */
 const NEAR = 0.8;
-/** Milliseconds between two lines. */
-const INTERVAL = 60_000;
 
 /**
  * Returns a function that gets the number of open connections, and warns, at most once a minute, when they come near
@@ -15,10 +14,9 @@ export function createConnectionLog(
   now: () => number,
 ): (open: number) => void {
   if (limit === null) return () => undefined;
-  let loggedAt = Number.NEGATIVE_INFINITY;
+  const throttle = createThrottle(now);
   return (open) => {
-    if (open < limit * NEAR || Math.abs(now() - loggedAt) < INTERVAL) return;
-    loggedAt = now();
+    if (open < limit * NEAR || throttle.count('near') === null) return;
     logger.warn(
       { connections: open, limit },
       'open connections come near the limit of open files; end what holds them, or raise it (ulimit -n; LimitNOFILE= in a unit)',

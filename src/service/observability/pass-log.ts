@@ -3,11 +3,11 @@ import { forEachYielding } from '../../async/pace.ts';
 import { Queue } from '../../async/queue.ts';
 import { HoldfastError, isShutdownError } from '../../errors.ts';
 import type { Seeding } from '../../ids/seeding/seed.ts';
+import { createFailureLog } from '../../log/failure-log.ts';
 import { summarizeStep } from '../../plan/describe.ts';
 import { keyOf } from '../../protocol/name.ts';
 import type { PassOutcome, PassReport } from '../../reconcile/pass/pass.ts';
 import type { PassError, Status } from '../../reconcile/status.ts';
-import { createFailureLog } from './failure-log.ts';
 
 /**
  * How many changes of one pass are logged one by one; more would bury everything else. Those of a first pass are the whole

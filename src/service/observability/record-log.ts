@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { HoldfastError } from '../../errors.ts';
 import type { RecordStatus } from '../../ids/record/recorder.ts';
-import { createFailureLog } from './failure-log.ts';
+import { createFailureLog } from '../../log/failure-log.ts';
 
 /**
  * Logs when the recording of ids begins to fail, once a minute while it does, and when it works again. `now` returns Unix

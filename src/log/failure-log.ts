@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { createOccurrences } from '../../async/occurrences.ts';
-import { factsOfFailure, messageOf } from '../../errors.ts';
+import { factsOfFailure, messageOf } from '../errors.ts';
+import { createThrottle } from './throttle.ts';
 
 /** What a failure log says. */
 export interface FailureTexts {
@@ -28,14 +28,14 @@ export function createFailureLog(
   { failing, working }: FailureTexts,
   level: 'warn' | 'error' = 'error',
 ): FailureLog {
-  const occurrences = createOccurrences(now);
+  const throttle = createThrottle(now);
   const known = new Set<string>();
   let last: string | null = null;
 
   return {
     failed: (error, facts = {}) => {
       last = messageOf(error);
-      const failures = occurrences.count(last);
+      const failures = throttle.count(last);
       if (failures === null) return;
       const isNew = !known.has(last);
       known.add(last);
@@ -46,7 +46,7 @@ export function createFailureLog(
       if (last !== null) logger.info({ after: last }, working);
       last = null;
       known.clear();
-      occurrences.clear();
+      throttle.clear();
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
-import { causesOf } from './errors.ts';
-import { printable } from './text/printable.ts';
+import { causesOf } from '../errors.ts';
+import { printable } from '../text/printable.ts';
 
 /** Fields of these names are masked in all logged objects. */
 const SECRETS = ['authorization', 'password', 'token', 'secret'];

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { HoldfastError } from '../src/errors.ts';
-import { createLogger } from '../src/logger.ts';
-import { SECRET_SETTINGS } from '../src/settings/table.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import { createLogger } from '../../src/log/logger.ts';
+import { SECRET_SETTINGS } from '../../src/settings/table.ts';
 
 interface Output {
   out: PassThrough;

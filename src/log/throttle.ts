@@ -4,7 +4,7 @@ const INTERVAL = 60_000;
 const MAX_CAUSES = 100;
 
 /** Counts what happens again and again, so that a log need not repeat it each time. */
-export interface Occurrences {
+export interface Throttle {
   /**
    * Counts one occurrence. Returns null if this cause was reported within the last minute; otherwise it is to be reported
    * now, and the result is how often it occurred since the report before, this time included.
@@ -15,7 +15,7 @@ export interface Occurrences {
 }
 
 /** `now` returns Unix milliseconds. */
-export function createOccurrences(now: () => number): Occurrences {
+export function createThrottle(now: () => number): Throttle {
   const causes = new Map<string, { reportedAt: number; unreported: number }>();
   return {
     count: (cause) => {

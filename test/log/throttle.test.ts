@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createOccurrences } from '../../src/async/occurrences.ts';
+import { createThrottle } from '../../src/log/throttle.ts';
 
-describe('createOccurrences', () => {
+describe('createThrottle', () => {
   it('reports each cause at once, and then once a minute with the number since, whichever way the clock is set', () => {
     let now = 0;
-    const { count } = createOccurrences(() => now);
+    const { count } = createThrottle(() => now);
     expect([count('a'), count('a'), count('b'), count('a')]).toEqual([1, null, 1, null]);
     now = 59_999;
     expect(count('a')).toBeNull();
@@ -15,7 +15,7 @@ describe('createOccurrences', () => {
   });
 
   it('reports a cause at once again after it was cleared, or after a hundred others', () => {
-    const { count, clear } = createOccurrences(() => 0);
+    const { count, clear } = createThrottle(() => 0);
     expect([count('a'), count('a')]).toEqual([1, null]);
     clear();
     expect([count('a'), count('a')]).toEqual([1, null]);

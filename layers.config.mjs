@@ -233,15 +233,19 @@ export const rooms = {
     counter: { may: [], promise: 'the rule of the next id' },
     'content-hash': { may: [], promise: 'what counts as the same content' },
     'ids-reader': { may: [], promise: 'what ids need to know of the history; source implements it' },
-    'ids-record': { may: [], promise: 'where the record is kept; source implements it' },
+    'record-ref': { may: [], promise: 'where the record is kept; source implements it' },
     'id-store': { may: [], promise: 'where counters are kept; store implements it' },
     record: {
-      may: ['ids-reader', 'ids-record', 'id-store'],
-      promise: 'the format of the record, and keeping it up to date',
+      may: ['record-ref', 'id-store'],
+      promise: 'the format of the record',
     },
     seeding: {
-      may: ['counter', 'content-hash', 'ids-reader', 'ids-record', 'id-store', 'record'],
+      may: ['counter', 'ids-reader', 'record-ref', 'id-store', 'record'],
       promise: 'what a start takes over',
+    },
+    keeper: {
+      may: ['ids-reader', 'record-ref', 'id-store', 'record', 'seeding'],
+      promise: 'seeds the store, and keeps the record up to date',
     },
   },
   'source/git': {
@@ -267,7 +271,7 @@ export const rooms = {
     },
     record: {
       may: ['process', 'repository', 'refs', 'read', 'write'],
-      promise: 'the record of ids, as a commit of its own',
+      promise: 'the record of ids, as commits of its own',
     },
     merge: { may: ['process', 'repository', 'read'], promise: 'what a merge would make' },
     clone: {

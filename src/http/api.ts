@@ -3,7 +3,7 @@ import type { Writer } from '../change/write.ts';
 import type { Emit } from '../events/hub.ts';
 import type { Devices } from '../fleet/devices.ts';
 import type { IdStore } from '../ids/id-store.ts';
-import type { Recorder } from '../ids/record/recorder.ts';
+import type { Keeper } from '../ids/keeper/keeper.ts';
 import type { BranchPlans } from '../reconcile/branch-plan.ts';
 import type { ReconcileEvents } from '../reconcile/events.ts';
 import type { Past } from '../reconcile/history/past.ts';
@@ -41,7 +41,7 @@ export interface Api {
   rollbacks: Rollbacks;
   branchPlans: BranchPlans;
   reconciler: Reconciler;
-  recorder: Pick<Recorder, 'status'>;
+  keeper: Pick<Keeper, 'status'>;
   /** The history. */
   past: Past;
   info: Pick<InfoCache, 'read' | 'ready'>;

@@ -46,14 +46,10 @@ export interface IdsReader {
   commonAncestor(one: string, other: string): Promise<string | null>;
   history(): Promise<FolderHistory>;
   /**
-   * Resolves to the paths below the folder that the commits in `from..to` touched; null if they cannot be determined:
-   * in a shallow clone, or if there are more than fit into memory. `from` must be an ancestor of `to`, or null: then `to`
+   * Resolves to the paths below the folder that the commits in `from..to` touched, of a merge those that differ from any of
+   * its parents; null if they cannot be determined: in a shallow clone, or if there are more than fit into memory. With a
+   * `from`, null also if git takes too long. `from` must be an ancestor of `to`, or null: then `to`
    * and all of its ancestors count.
    */
   touchedPaths(from: string | null, to: string): Promise<Set<string> | null>;
-  /**
-   * Resolves to the commits in `from..to` that descend from `from`, beginning with `to`: all that a branch can have
-   * pointed to if it got from `from` to `to` by fast-forwards alone. Null in a shallow clone, which cannot tell.
-   */
-  commitsBetween(from: string, to: string): Promise<string[] | null>;
 }

@@ -1,9 +1,8 @@
-import type { SeedingEvents } from '../ids/seeding/seeder.ts';
 import type { PassOutcome } from './pass/pass.ts';
 import type { Status } from './status.ts';
 
 /** What happens to the applied state: the names of events, and their data. */
-export interface ReconcileEvents extends SeedingEvents {
+export interface ReconcileEvents {
   /** The objects with these keys, as devices see them, have changed: by a pass, an operation or another manager. */
   changed: { keys: readonly string[] };
   /** The watch cannot be set, or has died. */

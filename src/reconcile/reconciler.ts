@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { createSingleFlight, type SingleFlight } from '../async/single-flight.ts';
 import { asHoldfastError, messageOf, ShutdownError } from '../errors.ts';
 import type { Emit } from '../events/hub.ts';
+import type { Keeper } from '../ids/keeper/keeper.ts';
 import { keyOf } from '../protocol/name.ts';
 import type { Source } from '../source/source.ts';
 import { describeError } from './backoff.ts';
@@ -22,11 +23,7 @@ export interface ReconcilerDependencies
   /** In [0, 1), for spreading retries. */
   random(): number;
   emit: Emit<ReconcileEvents>;
-  /**
-   * Records the ids that a seeding gave, at the end of each successful pass. No event, since the pass and its callers wait
-   * for it: if the store were lost again before that, the next seeding would find only the older record. Must not reject.
-   */
-  recordSeeding(report: PassReport): Promise<void>;
+  keeper: PassDependencies['keeper'] & Pick<Keeper, 'flush'>;
 }
 
 /** A loop over this many changes takes a few milliseconds. */
@@ -120,7 +117,7 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
 
 /** What follows a pass: status, events, the record of a seeding, and the time of the next pass. */
 function createEnding(
-  { now, random, pollInterval, emit, recordSeeding }: ReconcilerDependencies,
+  { now, random, pollInterval, emit, keeper }: ReconcilerDependencies,
   parts: { passes: PassRunner; origin: OriginWatch; setAlarm(delay: number | null): void },
 ): { status(): Status; end(outcome: PassOutcome): Promise<PassOutcome> } {
   const { passes, origin, setAlarm } = parts;
@@ -144,7 +141,8 @@ function createEnding(
     try {
       status = await summarize({ passes, outcome, passError, before: status, ageProblems, origin, now: at });
       emit('passed', { outcome, status });
-      if (outcome.ok) await recordSeeding(outcome.report);
+      // If the store were lost again before the ids of a seeding are recorded, the next one would find the older record.
+      if (outcome.ok && outcome.report.seeding !== null) await keeper.flush();
       return outcome;
     } catch (error) {
       return failed(error, at);

@@ -4,12 +4,12 @@ import { createRollbacks, type Rollbacks } from '../change/rollback.ts';
 import type { Writer, WriterDependencies } from '../change/write.ts';
 import { createWriter } from '../change/writer.ts';
 import { factsOfFailure, messageOf } from '../errors.ts';
-import { createHub, type Hub } from '../events/hub.ts';
+import { createHub, type Emit, type Hub } from '../events/hub.ts';
 import type { Faults } from '../faults.ts';
 import { webAddressOf } from '../history/message.ts';
 import { createInfoCache, type InfoCache } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
-import { createRecorder, type RecordEvents, type Recorder } from '../ids/record/recorder.ts';
+import { createKeeper, type IdEvents, type Keeper } from '../ids/keeper/keeper.ts';
 import { createFailureLog } from '../log/failure-log.ts';
 import type { Clock } from '../process/clock.ts';
 import type { AppDefaults } from '../protocol/app.ts';
@@ -19,7 +19,7 @@ import type { HistoryDependencies } from '../reconcile/history/dependencies.ts';
 import { createIndexer, type Indexer } from '../reconcile/history/indexer.ts';
 import { createPast, type Past } from '../reconcile/history/past.ts';
 import type { OnProgress } from '../reconcile/pass/dependencies.ts';
-import type { PassOutcome, PassReport } from '../reconcile/pass/pass.ts';
+import type { PassOutcome } from '../reconcile/pass/pass.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
@@ -33,7 +33,7 @@ import type { OpenedStore } from './open/store.ts';
 const STORE_TIMEOUT = 1000;
 
 /** What can happen in a manager. */
-type ServiceEvents = ReconcileEvents & RecordEvents;
+type ServiceEvents = ReconcileEvents & IdEvents;
 
 /** What `buildEngine` needs. */
 export interface EngineParts {
@@ -54,7 +54,7 @@ export interface EngineParts {
 export interface Engine {
   events: Hub<ServiceEvents>;
   reconciler: Reconciler;
-  recorder: Recorder;
+  keeper: Keeper;
   indexer: Indexer;
   past: Past;
   writer: Writer;
@@ -67,17 +67,17 @@ export interface Engine {
 
 /** Builds these parts and wires them together; starts nothing. */
 export function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, idReader, defaults, logger, faults, clock } = parts;
+  const { source, store, defaults, logger, faults, clock } = parts;
   const { reader, publisher, record, origin } = source;
   const { now } = clock;
   const events = createHub<ServiceEvents>((error, event) =>
     logger.error({ ...factsOfFailure(error), event }, 'a listener failed'),
   );
   const { emit } = events;
-  const recorder = createRecorder({ record, store: idReader, reader, now, random: Math.random, emit });
+  const keeper = openKeeper(parts, emit);
   const info = openInfoCache(config, parts);
   const { indexer, past } = buildHistory(parts, () => reconciler.passes.memory());
-  addListeners(events, { info, recorder, indexer }, parts);
+  addListeners(events, { info, keeper, indexer }, parts);
   const reconciler = createReconciler({
     ...parts,
     strict: config.STRICT,
@@ -85,7 +85,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     now,
     random: Math.random,
     emit,
-    recordSeeding: (report) => recordSeeding(recorder, report),
+    keeper,
   });
   // In milliseconds; twice the limit, for a fetch and a push.
   const waitLimit = 2 * config.GIT_TIMEOUT * 1000;
@@ -105,24 +105,24 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const writer = createWriter(writing);
   const rollbacks = createRollbacks(writer, writing);
   const branchPlans = createBranchPlans({ source, reconciler, defaults, maxTime: waitLimit });
-  return { events, reconciler, recorder, indexer, past, writer, rollbacks, branchPlans, info, waitLimit };
+  return { events, reconciler, keeper, indexer, past, writer, rollbacks, branchPlans, info, waitLimit };
 }
 
 /** Who listens to what. Listeners are called in this order. */
 function addListeners(
   { on }: Hub<ServiceEvents>,
-  { info, recorder, indexer }: Pick<Engine, 'info' | 'recorder' | 'indexer'>,
+  { info, keeper, indexer }: Pick<Engine, 'info' | 'keeper' | 'indexer'>,
   { metrics, logger, clock: { now } }: EngineParts,
 ): void {
   const logPass = createPassLog(logger, now);
   const logRecord = createRecordLog(logger, now);
 
   on('changed', ({ keys }) => info.invalidate(keys));
-  on('changed', () => recorder.scheduleWrite());
+  on('changed', () => keeper.scheduleWrite());
 
   on('seeded', () => info.invalidate(null));
   // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
-  on('seeded', ({ isServed }) => isServed && recorder.scheduleWrite());
+  on('seeded', ({ isServed }) => isServed && keeper.scheduleWrite());
 
   on('watchFailed', ({ error }) =>
     logger.warn(
@@ -134,16 +134,10 @@ function addListeners(
   on('passed', ({ outcome, status }) => logPass(outcome, status));
   on('passed', ({ outcome, status }) => metrics.countPass(outcome, status));
   on('passed', ({ outcome }) => indexAfter(indexer, outcome));
-  on('passed', () => recorder.scheduleWrite());
+  on('passed', () => keeper.scheduleWrite());
 
   on('recordStatus', ({ status, error }) => logRecord(status, error));
   on('recordStatus', ({ status }) => metrics.setRecordStatus(status));
-}
-
-/** After a seeding, waits for an attempt to record its ids. */
-async function recordSeeding(recorder: Recorder, { seeding, recordVersion }: PassReport): Promise<void> {
-  if (recordVersion !== null) recorder.allowReplacing(recordVersion);
-  if (seeding !== null) await recorder.flush();
 }
 
 const HISTORY_LOG = {
@@ -170,6 +164,22 @@ function buildHistory(
     now: clock.now,
   });
   return { indexer, past: createPast({ reader, origin, store, indexer, defaults, folder }) };
+}
+
+function openKeeper(
+  { source: { reader, record }, store, idReader, faults, clock: { now } }: EngineParts,
+  emit: Emit<IdEvents>,
+): Keeper {
+  return createKeeper({
+    reader,
+    record,
+    store,
+    counters: idReader,
+    now,
+    random: Math.random,
+    faults,
+    emit,
+  });
 }
 
 function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): InfoCache {

@@ -135,7 +135,7 @@ async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>)
   await pass;
 }
 
-interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'recorder' | 'indexer'> {
+interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'keeper' | 'indexer'> {
   server: FastifyInstance;
   source: Source;
   store: Store;
@@ -165,9 +165,9 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   await store.close();
 }
 
-async function closeRecord({ recorder, logger }: Running, expired: StopClock['expired']): Promise<void> {
+async function closeRecord({ keeper, logger }: Running, expired: StopClock['expired']): Promise<void> {
   let isOpen = true;
-  const closed = recorder.close().then(() => {
+  const closed = keeper.close().then(() => {
     isOpen = false;
   });
   const timedOut = new Promise<void>((resolve) => onAbort(expired.record, resolve));

@@ -3,7 +3,7 @@ import type { ReadBlob } from '../desired/load.ts';
 import { HoldfastError } from '../errors.ts';
 import type { FolderCommit, Person } from '../history/commit.ts';
 import type { IdsReader } from '../ids/ids-reader.ts';
-import type { IdsRecord } from '../ids/ids-record.ts';
+import type { RecordRef } from '../ids/record-ref.ts';
 
 /** The branch that is followed, and its newest commit. */
 export interface Head {
@@ -162,7 +162,7 @@ export interface Source {
   address: string;
   reader: Reader;
   publisher: Publisher;
-  record: IdsRecord;
+  record: RecordRef;
   /** The remote repository; null if the source is a repository of this machine. */
   origin: SourceOrigin | null;
   /**

@@ -6,6 +6,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { initRepository, repositoryAt, type TestRepository, testRepository } from '../support/git.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 import { testOrigin } from '../support/origin.ts';
+import { RECORD } from '../support/record-files.ts';
 
 /** A clock that is ahead of every id that was served before. */
 const now = (): number => Date.now() + 3_600_000;
@@ -82,12 +83,12 @@ describe('a history that the store did not follow', () => {
     const clone = await cloned(served);
     const remote = { GIT_REMOTE: served.folder, DESIRED_STATE: 'desired-state' };
     await served.git('config', 'receive.denyCurrentBranch', 'updateInstead');
-    await served.git('update-ref', '-d', 'refs/holdfast/ids');
+    await served.git('update-ref', '-d', RECORD);
     const next = await correctSettings(
       clone,
       { ...remote, GIT_BRANCH: 'mian' },
       { ...remote, GIT_BRANCH: 'main' },
-      () => served.git('update-ref', '-d', 'refs/holdfast/ids'),
+      () => served.git('update-ref', '-d', RECORD),
     );
     await expectIdsAbove(next, highest);
   });
@@ -95,7 +96,7 @@ describe('a history that the store did not follow', () => {
   it('gets higher ids than before if an app of it was created on a mistyped branch', async () => {
     const [served, highest] = await servedBefore();
     const clone = await cloned(served);
-    await served.git('update-ref', '-d', 'refs/holdfast/ids');
+    await served.git('update-ref', '-d', RECORD);
     const remote = { GIT_REMOTE: served.folder, DESIRED_STATE: 'desired-state' };
     await makeOrphan(served, 'mian');
     const wrong = { ...remote, GIT_BRANCH: 'mian' };
@@ -114,13 +115,13 @@ describe('a history that the store did not follow', () => {
     const [served, highest] = await servedBefore();
     const clone = await cloned(served);
     await served.git('config', 'receive.denyCurrentBranch', 'updateInstead');
-    await served.git('update-ref', '-d', 'refs/holdfast/ids');
+    await served.git('update-ref', '-d', RECORD);
     const remote = { GIT_REMOTE: served.folder };
     const next = await correctSettings(
       clone,
       { ...remote, DESIRED_STATE: 'x' },
       { ...remote, DESIRED_STATE: 'desired-state' },
-      () => served.git('update-ref', '-d', 'refs/holdfast/ids'),
+      () => served.git('update-ref', '-d', RECORD),
     );
     await expectIdsAbove(next, highest);
   });
@@ -158,7 +159,7 @@ describe('a history that the store did not follow', () => {
     const [served, highest] = await servedBefore();
     const old = await cloned(served);
     await served.commit({ 'desired-state/apps/late.yaml': 'container_image: late\n' });
-    await old.git('update-ref', '-d', 'refs/holdfast/ids');
+    await old.git('update-ref', '-d', RECORD);
     const first = await startManager({ repository: old, now });
     await first.stop();
     const right = await cloned(served);

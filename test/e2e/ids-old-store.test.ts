@@ -13,7 +13,6 @@ import {
   waitForRecord,
 } from '../support/fleet-with-history.ts';
 import { copyData, loseStore, recordTip, restoreCopy, setRecord } from '../support/lost-store.ts';
-import { SMALL_FLEET } from '../support/manager.ts';
 
 describe('a store that was restored from an old copy', () => {
   it('is recognized, since the record is ahead: recorded ids are kept, and the next change jumps to the floor', async () => {
@@ -120,22 +119,6 @@ describe('a record of ids that is older than the store', () => {
     // The device does not poll while the old content is served again.
     const next = await loseStore(manager, () => setRecord(manager, tip));
     expect(await idsOf(next)).toEqual({ ...before, 'app web': (await seededOf(next)).floor });
-    await expectFollows(worker, next);
-  });
-
-  it('gives a new id after a lost store to a group that had waited for an app', async () => {
-    const [manager, worker] = await startFleetWithHistory();
-    const group = 'desired-state/device-groups/edge.yaml';
-    const late = 'desired-state/apps/late.yaml';
-    await commitAndApply(manager, { [group]: 'apps: [web, cron, late]\n', [late]: 'container_image: [\n' });
-    const tip = await waitForRecord(manager);
-    await commitAndApply(manager, { [late]: 'container_image: late\n' });
-    await worker.poll(manager);
-    expect([...worker.containers.keys()]).toContain('late');
-    await commitAndApply(manager, { [late]: null });
-    const next = await loseStore(manager, () => setRecord(manager, tip));
-    await commitAndApply(next, { [group]: SMALL_FLEET['device-groups/edge.yaml'] });
-    expect((await idsOf(next))['group edge']).toBeGreaterThanOrEqual((await seededOf(next)).floor);
     await expectFollows(worker, next);
   });
 

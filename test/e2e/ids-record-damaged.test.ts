@@ -9,9 +9,9 @@ import {
   WEB,
   webId,
 } from '../support/fleet-with-history.ts';
-import { loseStore, RECORD } from '../support/lost-store.ts';
+import { loseStore } from '../support/lost-store.ts';
 import type { TestManager } from '../support/manager.ts';
-import { changeMeta, inSection, recordFiles, replaceRecord, sectionOf } from '../support/record-files.ts';
+import { changeMeta, RECORD, recordFiles, replaceRecord } from '../support/record-files.ts';
 
 /** Completes `a record that ...`, and does it. */
 type Damage = [what: string, damage: (manager: TestManager) => Promise<unknown>];
@@ -24,7 +24,7 @@ const DAMAGES: Damage[] = [
       const { '00.json': _, ...files } = await recordFiles(repository);
       const [missing] = Object.keys(files).filter((name) => name !== 'meta.json');
       const left = Object.entries(files).filter(([name]) => name !== missing);
-      await replaceRecord(repository, inSection(Object.fromEntries(left)));
+      await replaceRecord(repository, Object.fromEntries(left));
     },
   ],
   ['has the unknown version 0', ({ repository }) => changeMeta(repository, { format: 0 })],
@@ -42,22 +42,14 @@ const DAMAGES: Damage[] = [
     ({ repository }) => writeFile(join(repository.folder, '.git', RECORD), `${'1'.repeat(40)}\n`),
   ],
   [
-    'has a folder in its section',
+    'has a folder',
     async ({ repository }) =>
-      replaceRecord(repository, inSection({ ...(await recordFiles(repository)), 'more/of.it': 'x' })),
+      replaceRecord(repository, { ...(await recordFiles(repository)), 'more/of.it': 'x' }),
   ],
   [
     'is too large',
     async ({ repository }) =>
-      replaceRecord(
-        repository,
-        inSection({ ...(await recordFiles(repository)), 'aa.json': ' '.repeat(2 ** 24 + 1) }),
-      ),
-  ],
-  ['has no sections', async ({ repository }) => replaceRecord(repository, await recordFiles(repository))],
-  [
-    'has a file in place of its section',
-    ({ repository }) => replaceRecord(repository, { [sectionOf()]: 'x' }),
+      replaceRecord(repository, { ...(await recordFiles(repository)), 'aa.json': ' '.repeat(2 ** 24 + 1) }),
   ],
   ['names another folder', ({ repository }) => changeMeta(repository, { folder: 'other' })],
   [
@@ -111,7 +103,7 @@ describe('a record whose numbers have reached their limit', () => {
     const [manager] = await startRecordedFleet();
     await manager.stop();
     const { repository } = manager;
-    await replaceRecord(repository, inSection(raise(await recordFiles(repository))));
+    await replaceRecord(repository, raise(await recordFiles(repository)));
     const next = await loseStore(manager);
     expect((await next.put(`${WEB}/update`, { container_image: 'changed:1' })).status).toBe(202);
     expect(await webId(next)).toBeLessThan(Number.MAX_SAFE_INTEGER);

@@ -9,9 +9,9 @@ import {
   webId,
 } from '../support/fleet-with-history.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { loseStore, RECORD, recordTip } from '../support/lost-store.ts';
+import { loseStore, recordTip } from '../support/lost-store.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
-import { changeMeta, inSection, recordFiles, replaceRecord } from '../support/record-files.ts';
+import { changeMeta, RECORD, recordFiles, replaceRecord } from '../support/record-files.ts';
 import type { Worker } from '../support/worker.ts';
 
 /** `meta.json` of another store: the same but for the fleet id and the highest id. */
@@ -27,25 +27,23 @@ describe('the record of another store', () => {
     const otherId = ids_seeded.floor + 1000;
     for (const [name, text] of Object.entries(files))
       files[name] = text.replace(new RegExp(`"web",${ids_seeded.floor}`), `"web",${otherId}`);
-    await replaceRecord(
-      manager.repository,
-      inSection({ ...files, 'meta.json': metaOfAnotherStore(files, otherId) }),
-    );
-    const tip = await recordTip(manager);
+    await replaceRecord(manager.repository, { ...files, 'meta.json': metaOfAnotherStore(files, otherId) });
+    const tree = (): Promise<string> => manager.repository.git('rev-parse', `${RECORD}^{tree}`);
+    const before = await tree();
     await expectFollows(worker, manager);
     await expect
       .poll(async () => (await statusOf(manager)).ids_record.problem?.message)
       .toMatch(/another manager/);
     await manager.post(`${WEB}/restart`);
     await manager.stop();
-    expect(await recordTip(manager)).toBe(tip);
+    expect(await tree()).toBe(before);
     expect(logged(manager, 'ids are not recorded')).toHaveLength(1);
 
     const next = await manager.restart();
     expect((await statusOf(next)).ids_seeded).toMatchObject({ cause: 'another-store', record: 'used' });
     expect((await statusOf(next)).ids_record.problem).toBeNull();
     expect(await webId(next)).toBeGreaterThan(otherId);
-    expect(await recordTip(next)).not.toBe(tip);
+    expect(await tree()).not.toBe(before);
     await expectFollows(worker, next);
   });
 
@@ -94,19 +92,55 @@ describe('the record of another store', () => {
     expect(await Promise.all(lost.map(webId))).toEqual(ids);
   });
 
-  it('that replaced the one of a running manager is reported by that manager alone', async () => {
-    const [first] = await startRecordedFleet();
-    const second = await startManager({
-      repository: first.repository,
-      dataFolder: join(await temporaryFolder(), 'data'),
-    });
-    await first.post(`${WEB}/restart`);
+  it('that replaced the one of a running manager is reported by both: in the log, and in the status for ten minutes', async () => {
+    let clock = Date.now();
+    const now = (): number => clock;
+    const first = await startManager({ files: SMALL_FLEET, now });
+    const ofFirst = await recordedFleet(first);
+    clock += 3_600_000;
+    const dataFolder = join(await temporaryFolder(), 'data');
+    const second = await startManager({ repository: first.repository, dataFolder, now });
+    expect(logged(second, OTHER)).toEqual([]);
+    await first.reconcile();
+    const other = async (manager: TestManager) => (await statusOf(manager)).ids_record.other_manager;
+    await expect.poll(() => other(first)).toEqual({ fleet: await recordedFleet(second), at: isoTime(clock) });
     await expect
       .poll(async () => (await statusOf(first)).ids_record.problem?.message)
       .toMatch(/another manager/);
+    await second.reconcile();
+    await expect.poll(() => other(second)).toEqual({ fleet: ofFirst, at: isoTime(clock) });
     expect((await statusOf(second)).ids_record.problem).toBeNull();
+    clock += 599_999;
+    expect([await other(first), await other(second)]).not.toContain(null);
+    clock += 1;
+    expect([await other(first), await other(second)]).toEqual([null, null]);
+    for (const manager of [first, second]) expect(logged(manager, OTHER)).toHaveLength(1);
+  });
+
+  it.each([
+    [599_000, 1],
+    [601_000, 0],
+  ])('that was written %i ms before the start of a manager is in its log %i times', async (passed, times) => {
+    let clock = Math.floor(Date.now() / 1000) * 1000;
+    const now = (): number => clock;
+    const first = await startManager({ files: SMALL_FLEET, now });
+    await first.stop();
+    clock += passed;
+    const dataFolder = join(await temporaryFolder(), 'data');
+    const second = await startManager({ repository: first.repository, dataFolder, now });
+    expect(logged(second, OTHER)).toHaveLength(times);
   });
 });
+
+const OTHER =
+  'a manager with another store has written the record of ids of this folder; run one manager per folder (with GIT_REMOTE, per folder and branch)';
+
+const isoTime = (time: number): string => new Date(time).toISOString();
+
+/** The fleet of the manager that wrote the record. */
+async function recordedFleet({ repository }: TestManager): Promise<string> {
+  return JSON.parse((await recordFiles(repository))['meta.json'] ?? '').fleet;
+}
 
 /** Expects that a poll restarts nothing; resolves to the id of `web` that the device then has. */
 async function pollWithoutActions(worker: Worker, manager: TestManager): Promise<number> {

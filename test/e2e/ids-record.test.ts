@@ -9,8 +9,8 @@ import {
   WEB,
   webId,
 } from '../support/fleet-with-history.ts';
-import { loseStore, RECORD, recordTip } from '../support/lost-store.ts';
-import { recordFiles } from '../support/record-files.ts';
+import { loseStore, recordTip } from '../support/lost-store.ts';
+import { RECORD, recordFiles } from '../support/record-files.ts';
 
 describe('a record of ids that cannot be written', () => {
   it('is logged once, is in the status, fails no pass, and is written once that is possible', async () => {

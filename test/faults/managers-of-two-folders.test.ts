@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { testRepository } from '../support/git.ts';
-import { RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
+import { recordOf } from '../support/record-files.ts';
 
 const RESTART = '/api/v2/apps/web/restart';
 const UPDATE = '/api/v2/apps/web/update';
@@ -23,10 +23,11 @@ async function expectRecords(manager: ProcessManager): Promise<void> {
   await expect.poll(async () => (await statusOf(manager)).ids_record.problem).toBeNull();
 }
 
-/** The recorded ids of the app `web`, one for each section. */
-async function recordedIds({ bare }: TestOrigin): Promise<number[]> {
-  const text = await bare.git('grep', '--no-color', '-h', '"app","web"', RECORD);
-  return text.split('\n').map((line) => Number(line.split(',')[2]));
+/** The recorded id of the app `web`. */
+async function recordedId({ bare }: TestOrigin, { env }: ProcessOptions): Promise<number> {
+  const record = recordOf(env?.['DESIRED_STATE'], 'main');
+  const text = await bare.git('grep', '--no-color', '-h', '"app","web"', record);
+  return Number(text.split(',')[2]);
 }
 
 /** Restarts the app until the process dies; resolves to the highest acknowledged id. */
@@ -40,7 +41,7 @@ async function restartUntilDeath(manager: ProcessManager): Promise<number> {
   }
 }
 
-it('two managers of two folders of an origin keep their ids and their sections of the record, although one is killed again and again', async () => {
+it('two managers of two folders of an origin keep their ids and record them, although one is killed again and again', async () => {
   const origin = await testOrigin();
   const production = Object.entries(SMALL_FLEET).map(([path, text]) => [`production/${path}`, text]);
   await origin.push({ ...inDesiredState(SMALL_FLEET), ...Object.fromEntries(production) });
@@ -68,9 +69,12 @@ it('two managers of two folders of an origin keep their ids and their sections o
   }
   await manager.request('POST', RESTART);
   const ids = [await webId(manager), await webId(other)];
-  for (const one of [manager, other]) {
+  for (const [one, followed] of [
+    [manager, options],
+    [other, otherOptions],
+  ] as const) {
     const id = await webId(one);
-    await expect.poll(() => recordedIds(origin)).toContain(id);
+    await expect.poll(() => recordedId(origin, followed)).toBe(id);
     await expectRecords(one);
     expect(await one.stop()).toBe(0);
   }

@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { PUBLISHING_REF } from '../../src/source/git/write/commit-writer.ts';
 import { inDesiredState, temporaryFolder } from '../support/folder.ts';
 import { repositoryAt, testRepository } from '../support/git.ts';
-import { RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET } from '../support/manager.ts';
 import { type TestOrigin, testOrigin } from '../support/origin.ts';
 import {
@@ -14,6 +13,7 @@ import {
   spawnManager,
   startProcessManager,
 } from '../support/process-manager.ts';
+import { REMOTE_RECORD } from '../support/record-files.ts';
 import {
   areAlive,
   ENDLESS_MESSAGES,
@@ -52,7 +52,7 @@ async function managerPushingRecord() {
   const manager = await startProcessManager(fleet.options);
   await waitForFirstRecord(fleet.origin);
   const mirror = repositoryAt(join(fleet.options.dataFolder, 'mirror.git'));
-  const before = await fleet.origin.bare.git('rev-parse', RECORD);
+  const before = await fleet.origin.bare.git('rev-parse', REMOTE_RECORD);
   await startHanging(fleet, HANGS_PUSHES, () => manager.request('POST', '/api/v2/apps/web/restart'));
   return { fleet, manager, mirror, before };
 }
@@ -116,7 +116,7 @@ describe('a manager that is stopped', () => {
     const { fleet, manager, mirror, before } = await managerPushingRecord();
     expect(await manager.stop()).toBe(0);
     expect(manager.process.output()).toMatch(/kept only in the mirror.*the manager is shutting down/);
-    expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
+    expect(await mirror.git('rev-parse', REMOTE_RECORD)).not.toBe(before);
     await expectNoSsh(fleet);
   });
 
@@ -128,7 +128,7 @@ describe('a manager that is stopped', () => {
     await expect.poll(waitingCommit).not.toBe(null);
     expect(await manager.stop()).toBe(0);
     expect((await replies)[1]).toBe(503);
-    expect(await mirror.git('rev-parse', RECORD)).not.toBe(before);
+    expect(await mirror.git('rev-parse', REMOTE_RECORD)).not.toBe(before);
     await expectNoSsh(fleet);
   });
 

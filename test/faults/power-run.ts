@@ -2,7 +2,6 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { TestRepository } from '../support/git.ts';
-import { RECORD } from '../support/lost-store.ts';
 import { type ProcessManager, type ProcessOptions, startProcessManager } from '../support/process-manager.ts';
 import { Disk, type Luck, type Tree } from './disk-model.ts';
 import { readLog, straceTo, type Traced } from './strace-log.ts';
@@ -118,7 +117,10 @@ function hostsOf(reports: unknown): string[] {
  */
 async function untilRecorded({ repository }: Setup, manager: ProcessManager, fleet: Fleet): Promise<void> {
   const rows = Object.values(fleet).flatMap((text) => (text === null ? [] : rowsOf(JSON.parse(text))));
-  const record = () => repository.git('grep', '--no-color', '-h', '"', RECORD).catch(() => '');
+  const record = async (): Promise<string> => {
+    const ref = await repository.git('for-each-ref', '--format=%(refname)', 'refs/holdfast/record/');
+    return ref === '' ? '' : repository.git('grep', '--no-color', '-h', '"', ref);
+  };
   const missing = async () => {
     const text = await record();
     return rows.filter((row) => !text.includes(row));

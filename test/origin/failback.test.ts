@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { statusOf, WEB, webId } from '../support/fleet-with-history.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { repositoryAt } from '../support/git.ts';
-import { copyData, RECORD } from '../support/lost-store.ts';
+import { copyData } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { REMOTE_RECORD as RECORD } from '../support/record-files.ts';
 import { Worker } from '../support/worker.ts';
 import { refuseRecord } from './refuse-record.ts';
 
@@ -198,7 +199,7 @@ describe('a record that is newer at origin than in the mirror', () => {
     await first.stop();
     // As if the manager was killed between the push and the move of the mirror's own ref.
     await mirrorOf(first).git('update-ref', RECORD, old);
-    await mirrorOf(first).git('update-ref', 'refs/holdfast/origin-ids', old);
+    await mirrorOf(first).git('update-ref', RECORD.replace('record', 'origin-record'), old);
     await rm(join(first.dataFolder, 'store.sqlite'));
     expect(await webId(await first.restart())).toBe(id);
   });
@@ -252,7 +253,8 @@ describe('two managers with a store each that run at once', () => {
         .toMatch(/another manager/);
     }
     await first.stop();
-    expect(await recordAt(origin)).toBe(taken);
+    const tree = (tip: string): Promise<string> => origin.bare.git('rev-parse', `${tip}^{tree}`);
+    expect(await tree(RECORD)).toBe(await tree(taken));
     await changeImage(second, 'b:1');
     await second.stop();
     expect(await recordAt(origin)).not.toBe(taken);

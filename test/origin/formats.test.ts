@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { REMOTE_RECORD } from '../support/record-files.ts';
 import { HAS_REFTABLE, REFTABLE } from '../support/reftable.ts';
 
 const WEB = '/api/v2/apps/web';
@@ -81,7 +82,7 @@ async function expectWorking(origin: TestOrigin, manager: TestManager): Promise<
   const changed = await manager.put(`${WEB}/update`, { container_image: 'written:1' });
   expect(changed.status, JSON.stringify(changed.body)).toBe(202);
   expect(await origin.bare.git('show', 'main:desired-state/apps/web.yaml')).toContain('written:1');
-  expect(await origin.bare.git('for-each-ref', 'refs/holdfast/ids')).toContain('commit');
+  expect(await origin.bare.git('for-each-ref', REMOTE_RECORD)).toContain('commit');
   expect((await manager.get('/api/v2/reconcile')).body).toMatchObject({
     state: 'applied',
     error: null,

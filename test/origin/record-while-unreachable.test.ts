@@ -1,10 +1,9 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { RECORD } from '../support/lost-store.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
-import { sectionOf } from '../support/record-files.ts';
+import { REMOTE_RECORD } from '../support/record-files.ts';
 
 const WEB = '/api/v2/apps/web';
 
@@ -14,7 +13,7 @@ const appId = async (manager: TestManager): Promise<number> => (await manager.ge
 
 /** The sequence number of ids up to which the record at origin goes. */
 async function recordedAt({ bare }: TestOrigin): Promise<number> {
-  return JSON.parse(await bare.show(`${sectionOf('desired-state', 'main')}/meta.json`, RECORD)).idSequence;
+  return JSON.parse(await bare.show('meta.json', REMOTE_RECORD)).idSequence;
 }
 
 /** Starts a manager; resolves once it reports that its record is at origin. */

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { expectIntact } from '../support/intact.ts';
 import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
 import { startFollower, type TestOrigin, testOrigin } from '../support/origin.ts';
+import { REMOTE_RECORD as RECORD } from '../support/record-files.ts';
 import { refuseRecord } from './refuse-record.ts';
 
 const INFO = '/api/v2/device_groups/edge/info';
@@ -14,8 +15,7 @@ const logged = (manager: TestManager, message: string): Record<string, unknown>[
 const problemOf = async (manager: TestManager): Promise<string> =>
   (await manager.get('/api/v2/reconcile')).body.ids_record.problem?.message ?? '';
 
-const recordAt = (origin: TestOrigin): Promise<string> =>
-  origin.bare.git('for-each-ref', 'refs/holdfast/ids');
+const recordAt = (origin: TestOrigin): Promise<string> => origin.bare.git('for-each-ref', RECORD);
 
 /** What devices act on: `/info` without `_id`, which is new in each store. */
 async function infoOf(manager: TestManager): Promise<string> {
@@ -85,17 +85,16 @@ describe('the record of ids at origin', () => {
     const before = await objects();
     await manager.post('/api/v2/apps/app-7/restart');
     await expect.poll(() => recordAt(origin)).not.toBe(first);
-    // The commit, its tree, the section's tree, `meta.json`, and one of more than a hundred files of ids.
-    expect((await objects()) - before).toBe(5);
+    // The commit, its tree, `meta.json`, and one of more than a hundred files of ids.
+    expect((await objects()) - before).toBe(4);
     await expectIntact(origin.url);
-    expect(await origin.bare.git('rev-list', '--count', 'refs/holdfast/ids')).toMatch(/^1\b/);
   });
 
   it('is written again after another process deleted it', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe('');
-    await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids');
+    await origin.bare.git('update-ref', '-d', RECORD);
     await manager.post('/api/v2/apps/web/restart');
     await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe('');
     await expect
@@ -151,7 +150,7 @@ describe('the record of ids at origin', () => {
   });
 
   it.each([
-    ['fetches', 'uploadpack.hideRefs', /has refs\/holdfast\/ids, but hides it.*hideRefs/],
+    ['fetches', 'uploadpack.hideRefs', /has refs\/holdfast\/record\/\w+, but hides it.*hideRefs/],
     ['fetches and pushes', 'transfer.hideRefs', /hidden ref/],
   ])(
     'that origin hides from %s is reported as hidden, not as of another manager',
@@ -174,10 +173,10 @@ describe('the record of ids at origin', () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await expect.poll(() => recordAt(origin)).not.toBe('');
-    const lock = join(origin.url, 'refs/holdfast/ids.lock');
+    const lock = join(origin.url, `${RECORD}.lock`);
     await writeFile(lock, '');
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => problemOf(manager)).toMatch(/origin has locked refs\/holdfast\/ids/);
+    await expect.poll(() => problemOf(manager)).toMatch(/origin has locked refs\/holdfast\/record/);
     const before = await recordAt(origin);
     await rm(lock);
     // Nothing else triggers the push: the record must become complete even if no id changes for a long time.
@@ -194,7 +193,7 @@ describe('the record of ids at origin', () => {
     // As if rights were missing; the tests may run as root, whom mode bits do not stop.
     await symlink('nowhere/holdfast', join(origin.bare.folder, 'refs/holdfast'));
     const manager = await startFollower(origin);
-    await expect.poll(() => problemOf(manager)).toContain('origin does not update refs/holdfast/ids');
+    await expect.poll(() => problemOf(manager)).toContain(`origin does not update ${RECORD}`);
     const lines = (await readFile(pushes, 'utf8')).trim().split('\n');
     expect(lines.length).toBeLessThan(8);
   });
@@ -215,8 +214,8 @@ describe('the record of ids at origin', () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);
     await expect.poll(() => recordAt(origin), { timeout: 60_000 }).not.toBe('');
-    await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids');
-    await origin.bare.git('update-ref', 'refs/holdfast/ids/odd', 'main');
+    await origin.bare.git('update-ref', '-d', RECORD);
+    await origin.bare.git('update-ref', `${RECORD}/odd`, 'main');
     await origin.push({ 'desired-state/apps/web.yaml': 'container_image: pushed:1\n' });
     const { body } = await manager.reconcile();
     expect(body).toMatchObject({
@@ -226,11 +225,11 @@ describe('the record of ids at origin', () => {
     const kept = async () => (await manager.get('/api/v2/reconcile')).body.ids_record;
     await expect.poll(kept, { timeout: 60_000 }).toMatchObject({
       revision: body.revision_applied,
-      problem: { message: expect.stringContaining('refs/holdfast/ids/odd, which conflicts with') },
+      problem: { message: expect.stringContaining(`${RECORD}/odd, which conflicts with`) },
     });
     expect(logged(manager, 'ids are not recorded')).toHaveLength(1);
-    await origin.bare.git('update-ref', '-d', 'refs/holdfast/ids/odd');
+    await origin.bare.git('update-ref', '-d', `${RECORD}/odd`);
     await manager.post('/api/v2/apps/web/restart');
-    await expect.poll(() => recordAt(origin), { timeout: 60_000 }).toContain('refs/holdfast/ids');
+    await expect.poll(() => recordAt(origin), { timeout: 60_000 }).toContain(RECORD);
   });
 });

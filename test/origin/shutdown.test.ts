@@ -46,8 +46,8 @@ describe('a transfer that the shutdown of the manager ends', () => {
     await ssh.behave(SILENCE);
     const before = (await ssh.calls()).length;
     const files = new Map([['meta.json', '{}']]);
-    const written = source.record.write({ files, expected: null, keepsOtherFiles: false, at: 0 });
-    const ended = expect(written).rejects.toSatisfy(isShutdownError);
+    await source.record.write({ files, base: null, continues: false, writer: '', at: 0 });
+    const ended = expect(source.record.publish()).rejects.toSatisfy(isShutdownError);
     await expect.poll(async () => (await ssh.calls()).length).toBe(before + 1);
     const refreshed = expect(source.origin.refresh()).rejects.toSatisfy(isShutdownError);
     source.origin.abandon();

@@ -77,11 +77,17 @@ describe('a reconciler', () => {
 
   it('shows a bug at the end of a pass as its failure, and still polls', async () => {
     let bugs = 2;
-    const recordSeeding = async (): Promise<void> => {
+    const takeSeeding = (): null => {
       bugs -= 1;
       if (bugs >= 0) throw new TypeError('a bug');
+      return null;
     };
-    const engine = await buildEngine({ files: FILES, settings: { pollInterval: 50, recordSeeding } });
+    const seedIfNeeded = async (): Promise<boolean> => false;
+    const keeper = { seedIfNeeded, followHead: seedIfNeeded, takeSeeding, addFirstCommit: () => undefined };
+    const engine = await buildEngine({
+      files: FILES,
+      settings: { pollInterval: 50, keeper: { ...keeper, flush: async () => undefined } },
+    });
     expect(await engine.reconciler.reconcile()).toMatchObject({ ok: false, error: { kind: 'internal' } });
     expect(engine.reconciler.status()).toMatchObject({
       state: 'failing',

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createHub, type Hub } from '../../src/events/hub.ts';
+import { createHub, type Emit, type Hub } from '../../src/events/hub.ts';
 import { NO_FAULTS } from '../../src/faults.ts';
+import { createKeeper, type IdEvents, type Keeper } from '../../src/ids/keeper/keeper.ts';
 import type { ReconcileEvents } from '../../src/reconcile/events.ts';
 import {
   createReconciler,
@@ -25,7 +26,7 @@ export interface Engine {
   /** The store itself, without what `wrapStore` puts around it for the reconciler. */
   store: Store;
   reconciler: Reconciler;
-  events: Hub<ReconcileEvents>;
+  events: Hub<ReconcileEvents & IdEvents>;
   /** Every pass so far. */
   passes: ReconcileEvents['passed'][];
   /** Commits files with paths below `desired-state/` (null deletes one); resolves to the commit. */
@@ -63,12 +64,13 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
   const passes: Engine['passes'] = [];
   const events = testEvents();
   events.on('passed', (pass) => passes.push(pass));
-  const reconciler = testReconciler({
+  const parts = {
     source: { ...source, origin: options.origin ?? null },
     store: options.wrapStore?.(store) ?? store,
     emit: events.emit,
     ...options.settings,
-  });
+  };
+  const reconciler = testReconciler({ keeper: testKeeper(parts, events.emit), ...parts });
   onTestFinished(async () => {
     await reconciler.close();
     await source.close();
@@ -78,16 +80,16 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
 }
 
 /** A hub whose failing listeners fail the test. */
-export function testEvents(): Hub<ReconcileEvents> {
+export function testEvents(): Hub<ReconcileEvents & IdEvents> {
   return createHub((error) => {
     throw error;
   });
 }
 
+type ReconcilerParts = Partial<ReconcilerDependencies> & Pick<ReconcilerDependencies, 'source' | 'store'>;
+
 /** A reconciler without polling, with the shortest delays and without listeners, except for these settings. */
-export function testReconciler(
-  settings: Partial<ReconcilerDependencies> & Pick<ReconcilerDependencies, 'source' | 'store'>,
-): Reconciler {
+export function testReconciler(settings: ReconcilerParts): Reconciler {
   return createReconciler({
     defaults: DEFAULTS,
     strict: false,
@@ -97,9 +99,18 @@ export function testReconciler(
     faults: NO_FAULTS,
     onProgress: () => undefined,
     emit: () => undefined,
-    recordSeeding: async () => undefined,
+    keeper: testKeeper(settings),
     ...settings,
   });
+}
+
+/** A keeper, which records no ids by itself. */
+function testKeeper(
+  { source: { record, reader }, store, now = Date.now, faults = NO_FAULTS }: ReconcilerParts,
+  emit: Emit<IdEvents> = () => undefined,
+): Keeper {
+  const keeper = createKeeper({ record, reader, store, counters: store, now, random: () => 0, faults, emit });
+  return { ...keeper, flush: async () => undefined };
 }
 
 /** A proxy of `target` with some of its methods replaced, for faults and waits. */

@@ -5,7 +5,6 @@ import { inDesiredState, temporaryFolder, type WhenDone } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';
 import { recordTip, setRecord } from './lost-store.ts';
 import { startManager, type TestManager } from './manager.ts';
-import { sectionVersion } from './record-files.ts';
 import { contentOf, type Info, Worker } from './worker.ts';
 
 export const APPS = ['a', 'b', 'c'] as const;
@@ -175,7 +174,7 @@ export class World {
    */
   async #isCopyUndetectable(): Promise<boolean> {
     const { status } = await this.manager.get('/readyz');
-    return status !== 200 && (this.#isLossUnrecorded || (await sectionVersion(this.repository)) === '');
+    return status !== 200 && (this.#isLossUnrecorded || (await recordTip(this.manager)) === '');
   }
 
   /** The manager of the other folder, which is started by the first call. */

@@ -2,9 +2,7 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from './folder.ts';
 import { type ManagerOptions, startManager, type TestManager } from './manager.ts';
-
-/** The ref of the record of ids. */
-export const RECORD = 'refs/holdfast/ids';
+import { RECORD } from './record-files.ts';
 
 /** The commit of the record of ids; an empty text if there is no record. */
 export function recordTip({ repository }: TestManager): Promise<string> {

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { type TestRepository, testRepository } from './git.ts';
-import { RECORD } from './lost-store.ts';
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
-/**
- * The name of a section of the record of ids, which is a folder in its tree: for a folder of the repository and, with
- * `GIT_REMOTE`, a branch.
- */
-export function sectionOf(folder = 'desired-state', branch: string | null = null): string {
+/** The ref of the record of ids of a folder of the repository and, with `GIT_REMOTE`, a branch. */
+export function recordOf(folder = 'desired-state', branch: string | null = null): string {
   const line = branch === null ? folder : `${folder}:refs/heads/${branch}`;
-  return createHash('sha256').update(line).digest('hex').slice(0, 32);
+  return `refs/holdfast/record/${createHash('sha256').update(line).digest('hex').slice(0, 12)}`;
 }
+
+/** The ref of the record of a manager in a clone, and of one with `GIT_REMOTE` that follows `main`. */
+export const RECORD = recordOf();
+export const REMOTE_RECORD = recordOf('desired-state', 'main');
 
 /**
  * Prints all files of a tree by one call of the shell, since starting processes is slow and some tests poll with this.
@@ -19,14 +19,9 @@ export function sectionOf(folder = 'desired-state', branch: string | null = null
 const READ_ALL =
   '!read_all() { git ls-tree --format="%(objectname) %(path)" "$1" | git cat-file --batch="%(objectsize) %(rest)"; }; read_all';
 
-/** The texts of a section of the record, by file name. Rejects if there is no such section. */
-export async function recordFiles(
-  { git }: TestRepository,
-  section = sectionOf(),
-): Promise<Record<string, string>> {
-  const answer = Buffer.from(
-    await git('-c', `alias.read-all=${READ_ALL}`, 'read-all', `${RECORD}:${section}`),
-  );
+/** The texts of a record, by file name. Rejects if there is no record at the ref. */
+export async function recordFiles({ git }: TestRepository, record = RECORD): Promise<Record<string, string>> {
+  const answer = Buffer.from(await git('-c', `alias.read-all=${READ_ALL}`, 'read-all', record));
   const files: Record<string, string> = {};
   for (let at = 0; at < answer.length; ) {
     const line = answer.toString('utf8', at, answer.indexOf('\n', at));
@@ -37,16 +32,11 @@ export async function recordFiles(
     files[name] = answer.toString('utf8', start, at);
     at += 1;
   }
-  if (Object.keys(files).length === 0) throw new Error(`there is no section ${section} in the record`);
+  if (Object.keys(files).length === 0) throw new Error(`there is no record at ${record}`);
   return files;
 }
 
-/** The same files, by their paths in the tree of the record. */
-export function inSection(files: Files, section = sectionOf()): Files {
-  return Object.fromEntries(Object.entries(files).map(([name, text]) => [`${section}/${name}`, text]));
-}
-
-/** Replaces the whole record by these files, as a push to its ref would; resolves to the commit. */
+/** Replaces the record by these files, as a push to its ref would; resolves to the commit. */
 export async function replaceRecord(repository: TestRepository, files: Files): Promise<string> {
   const other = await testRepository();
   const tip = await other.commit(files);
@@ -54,15 +44,9 @@ export async function replaceRecord(repository: TestRepository, files: Files): P
   return tip;
 }
 
-/** Changes fields of `meta.json` in the section of a manager in a clone, and drops all other sections. */
+/** Changes fields of `meta.json` in the record of a manager in a clone. */
 export async function changeMeta(repository: TestRepository, changes: object): Promise<string> {
   const files = await recordFiles(repository);
   const meta = { ...JSON.parse(files['meta.json'] ?? ''), ...changes };
-  return replaceRecord(repository, inSection({ ...files, 'meta.json': JSON.stringify(meta) }));
-}
-
-/** An id that differs for each version of a section; an empty text if there is no such section. */
-export async function sectionVersion({ git }: TestRepository, section = sectionOf()): Promise<string> {
-  const tip = await git('for-each-ref', '--format=%(objectname)', RECORD);
-  return tip === '' ? '' : git('ls-tree', '--format=%(objectname)', tip, section);
+  return replaceRecord(repository, { ...files, 'meta.json': JSON.stringify(meta) });
 }

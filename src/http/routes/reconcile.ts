@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { withinLimit } from '../../change/wait-limit.ts';
-import type { RecordStatus } from '../../ids/record/recorder.ts';
+import type { RecordStatus } from '../../ids/keeper/status.ts';
 import type { IndexProblem } from '../../reconcile/history/indexer.ts';
 import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
 import type { Api } from '../api.ts';
@@ -52,6 +52,7 @@ const IdsRecord = z
     written_at: z.string().nullable(),
     problem: z.object({ message: z.string(), since: z.string() }).meta({ id: 'IdsRecordProblem' }).nullable(),
     replaced: z.object({ message: z.string(), at: z.string() }).meta({ id: 'ReplacedIdsRecord' }).nullable(),
+    other_manager: z.object({ fleet: z.string(), at: z.string() }).meta({ id: 'OtherManager' }).nullable(),
   })
   .meta({ id: 'IdsRecord' });
 
@@ -104,10 +105,10 @@ const PROBLEMS_PER_PART = 1000;
 /** The status of the reconciler, and a request to check the branch now. */
 export function reconcileRoutes(
   app: FastifyInstance,
-  { reconciler, recorder, waitLimit, followed, past }: Api,
+  { reconciler, keeper, waitLimit, followed, past }: Api,
 ): void {
   const shown = (): Shown => {
-    return { followed, status: reconciler.status(), record: recorder.status(), history: past.problem() };
+    return { followed, status: reconciler.status(), record: keeper.status(), history: past.problem() };
   };
   app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) => sendStatus(request, reply, shown()));
 
@@ -189,13 +190,19 @@ function seededRecord(seeded: Status['seeded']): z.infer<typeof Reconcile>['ids_
   return { cause, record, names, kept, floor, history_is_complete: historyIsComplete, at: isoTime(at) };
 }
 
-function idsRecord({ recorded, problem, replaced }: RecordStatus): z.infer<typeof Reconcile>['ids_record'] {
+function idsRecord({
+  recorded,
+  problem,
+  replaced,
+  otherManager,
+}: RecordStatus): z.infer<typeof Reconcile>['ids_record'] {
   return {
     id_sequence: recorded?.idSequence ?? null,
     revision: recorded?.revision ?? null,
     written_at: time(recorded?.at),
     problem: problem === null ? null : { ...problem, since: isoTime(problem.since) },
     replaced: replaced === null ? null : { ...replaced, at: isoTime(replaced.at) },
+    other_manager: otherManager === null ? null : { ...otherManager, at: isoTime(otherManager.at) },
   };
 }
 

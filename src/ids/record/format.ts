@@ -1,14 +1,16 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
+import { forEachYielding } from '../../async/pace.ts';
 import { KINDS, keyOf, Name } from '../../protocol/name.ts';
 import type { CounterRow } from '../id-store.ts';
+import { lineOf, type RecordVersion } from '../record-ref.ts';
 
 /** The version of the format. A later version of the program that raises it must still read the earlier formats. */
 const FORMAT = 1;
 export const META = 'meta.json';
-/** A row has at most about 200 bytes, so a section of this size stays below the limit up to which a source reads it. */
+/** A row has at most about 200 bytes, so a record of this size stays below the limit up to which a source reads it. */
 export const MAX_ROWS = 300_000;
-/** A section with a higher id is not read: above it, ids have no room left to rise and stay exact. */
+/** A record with a higher id is not read: above it, ids have no room left to rise and stay exact. */
 export const MAX_ID = 2 ** 52;
 
 const Hex32 = z.string().regex(/^[0-9a-f]{32}$/);
@@ -22,31 +24,29 @@ const Meta = z.strictObject({
   branch: z.string().max(4096).nullable(),
   idSequence: Id,
   revision: ObjectId.nullable(),
-  tree: ObjectId.nullable(),
   rows: z.int().min(0).max(MAX_ROWS),
   highest: Id,
 });
 
-/** The `meta.json` of a section. */
-export interface SectionMeta {
+/** The `meta.json` of a record. */
+export interface RecordMeta {
   /** The store that wrote it (`IdState.fleet`). */
   fleet: string;
-  /** The line that the section is about (`lineOf`): the path of the folder, and the branch. */
+  /** The line that the record is about (`lineOf`): the path of the folder, and the branch. */
   folder: string;
   branch: string | null;
-  /** `IdState.idSequence` from before the rows were read: no row is older. */
+  /** `IdState.idSequence` from after the rows were read: no row is newer. */
   idSequence: number;
-  /** The revision that was applied then, and the id of the folder's tree in it; null if there was none. */
+  /** The revision that was applied then; null if there was none. */
   revision: string | null;
-  tree: string | null;
   /** The number of rows, and the highest id in them. */
   rows: number;
   highest: number;
 }
 
-/** A section of the record of ids, decoded. */
-export interface SectionContent {
-  meta: SectionMeta;
+/** A version of the record of ids, decoded. */
+export interface RecordContent {
+  meta: RecordMeta;
   rows: CounterRow[];
 }
 
@@ -79,7 +79,7 @@ export function encodeShard(rows: readonly CounterRow[]): string {
 }
 
 /** Encodes the file `META`. */
-export function encodeMeta(meta: SectionMeta): string {
+export function encodeMeta(meta: RecordMeta): string {
   return `${JSON.stringify({ format: FORMAT, ...meta }, null, 2)}\n`;
 }
 
@@ -88,10 +88,11 @@ function parseMeta(text = ''): unknown {
   return JSON.parse(text);
 }
 
-/** Decodes the file `META`; returns null if `encodeMeta` cannot have written it. */
-export function decodeMeta(text: string | undefined): SectionMeta | null {
+/** Decodes the file `META` of a version; returns null if `encodeMeta` cannot have written it. */
+export function decodeMeta(version: RecordVersion | null): RecordMeta | null {
+  if (version === null || 'damage' in version) return null;
   try {
-    const { format: _, ...meta } = Meta.parse(parseMeta(text));
+    const { format: _, ...meta } = Meta.parse(parseMeta(version.files.get(META)));
     return meta;
   } catch {
     return null;
@@ -101,14 +102,16 @@ export function decodeMeta(text: string | undefined): SectionMeta | null {
 const FOREIGN = 'it is not what a manager writes';
 
 /**
- * Decodes a section as a whole or not at all: everyone who can push can write to it, and half a section is worse than
- * none. Returns a sentence on what is wrong with it if it cannot be decoded.
+ * Decodes the record of a line as a whole or not at all: everyone who can push can write to it, and half a record is worse
+ * than none. Resolves to a sentence on what is wrong with it if it cannot be decoded. Yields to the event loop.
  */
-export function decodeSection(files: ReadonlyMap<string, string>): SectionContent | string {
-  const meta = decodeMeta(files.get(META));
+export async function decodeRecord(version: RecordVersion, line: string): Promise<RecordContent | string> {
+  if ('damage' in version) return version.damage;
+  const meta = decodeMeta(version);
   if (meta === null) return FOREIGN;
+  if (lineOf(meta) !== line) return 'it belongs to another folder or branch';
   try {
-    const rows = decodeRows(files);
+    const rows = await decodeRows(version.files);
     const isWhole = rows.length === meta.rows && highestId(rows) === meta.highest;
     return isWhole ? { meta, rows } : 'it does not have the rows that it declares';
   } catch {
@@ -121,11 +124,11 @@ export function highestId(rows: readonly CounterRow[]): number {
   return rows.reduce((highest, { last }) => Math.max(highest, last), 0);
 }
 
-/** Throws if a row is invalid, in the wrong file or there twice. */
-function decodeRows(files: ReadonlyMap<string, string>): CounterRow[] {
+/** Rejects if a row is invalid, in the wrong file or there twice. */
+async function decodeRows(files: ReadonlyMap<string, string>): Promise<CounterRow[]> {
   const rows = new Map<string, CounterRow>();
-  for (const [file, text] of files) {
-    if (file === META) continue;
+  await forEachYielding(files, ([file, text]) => {
+    if (file === META) return;
     if (NESTED.test(text)) throw new Error('a row has a list or a map');
     for (const row of Shard.parse(JSON.parse(text))) {
       const [kind, name, last, hash] = Row.parse(row);
@@ -133,6 +136,6 @@ function decodeRows(files: ReadonlyMap<string, string>): CounterRow[] {
       if (rows.has(key) || shardOf(name) !== file) throw new Error('a row is in the wrong file');
       rows.set(key, { kind, name, last, hash });
     }
-  }
+  });
   return [...rows.values()];
 }

@@ -1,6 +1,5 @@
 import type { HistoryPoint, IdState } from '../id-store.ts';
 import type { IdsReader } from '../ids-reader.ts';
-import type { CounterPolicy } from './counter-seeds.ts';
 
 /** A head, and what is known about the history before it. */
 export interface HeadInHistory {
@@ -16,12 +15,17 @@ export interface HeadInHistory {
 }
 
 /**
+ * What a history means that the store has not followed. `related`: its devices can have the ids of the store. `foreign`: it
+ * is of another line and has no commit in common, so they were never given those.
+ */
+export type Discontinuity = 'related' | 'foreign';
+
+/**
  * Checks whether the store has followed the head's history from its beginning, so that a name without a counter is
  * certainly new (decision 9, "Which history a store has followed"). Resolves to null if it has, or if the store was
- * never seeded; otherwise to what happens to the counters that the store has. When in doubt the history was not
- * followed: an id that is too high does no harm. Rejects as `unavailable`.
+ * never seeded. When in doubt the history was not followed: an id that is too high does no harm. Rejects as `unavailable`.
  */
-export async function findDiscontinuity(context: HeadInHistory): Promise<CounterPolicy | null> {
+export async function findDiscontinuity(context: HeadInHistory): Promise<Discontinuity | null> {
   const { reader, state, head } = context;
   if (state.seededFrom === null) return null;
   const isSameLine = state.seededFrom.line === head.line;
@@ -29,12 +33,11 @@ export async function findDiscontinuity(context: HeadInHistory): Promise<Counter
   const followed = [...context.followed, state.applied?.revision, state.seededFrom.revision].filter(
     (revision) => revision != null,
   );
-  if (followed.length === 0) return isSameLine && (await isNewHistory(context)) ? null : 'raise';
+  if (followed.length === 0) return isSameLine && (await isNewHistory(context)) ? null : 'related';
   const relation = await relationTo(followed, head.revision, reader);
-  if (!isSameLine) return relation === 'unrelated' ? 'renew' : 'raise';
-  if (relation === 'unrelated') return 'raise';
+  if (!isSameLine) return relation === 'unrelated' ? 'foreign' : 'related';
   // An older copy of the repository, or a branch that has diverged, lacked commits that this history has.
-  return relation === 'linear' && isSameSource ? null : 'keep';
+  return relation === 'linear' && isSameSource ? null : 'related';
 }
 
 /** `linear`: a followed revision is the head, or an ancestor or a descendant of it. `diverged`: they share an ancestor. */

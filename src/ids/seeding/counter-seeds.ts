@@ -4,38 +4,27 @@ import type { CounterKind, CounterRow, CounterSeed } from '../id-store.ts';
 import { counterKey } from '../record/format.ts';
 import type { Trust } from './trust.ts';
 
-/**
- * What happens to the counters that the store has.
- *
- * - `keep`: they stay as they are; only names without a counter get the floor.
- * - `raise`: they get the floor, too. Objects keep their ids until their next change.
- * - `renew`: as `raise`, but objects whose names are in git's history take a new id at once: the ids that the store has
- *   were never given to the devices of this history.
- */
-export type CounterPolicy = 'keep' | 'raise' | 'renew';
-
-/** Where counters are known from. Later sources override earlier ones; `policy` decides between `paths` and `stored`. */
+/** Where counters are known from. Later sources override earlier ones. */
 export interface CounterSources {
   /** Every path that the folder ever had in git's history. */
   paths: Iterable<string>;
-  /** The counters that the store has, and what happens to them. */
+  /** The counters of the store, if their ids were given to the devices of this history. They keep their ids for now. */
   stored: readonly CounterRow[];
-  policy: CounterPolicy;
-  /** The rows of the manager's section of the record. */
+  /** The rows of the record. */
   recorded: readonly CounterRow[];
 }
 
 type CounterName = Pick<CounterRow, 'kind' | 'name'>;
 
 /**
- * Resolves to one seed, with this floor, for each counter in any source, except those that `keep` leaves alone. A
- * recorded id is kept only if its object is trusted.
+ * Resolves to one seed, with this floor, for each counter in any source. A recorded id is kept only if its object is
+ * trusted.
  *
  * If the last id of a counter is not known, or not kept, every id below the floor counts as given. So a store that is
  * restored later with one of these ids learns that it is outdated. Yields to the event loop between rows.
  */
 export async function seedsOf(
-  { paths, stored, policy, recorded }: CounterSources,
+  { paths, stored, recorded }: CounterSources,
   isTrusted: Trust,
   floor: number,
 ): Promise<CounterSeed[]> {
@@ -46,10 +35,7 @@ export async function seedsOf(
   const addUnknown = (counter: CounterName): void => add(counter, floor - 1, null);
 
   await forEachYielding(paths, (path) => countersOfPath(path).forEach(addUnknown));
-  await forEachYielding(stored, (row) => {
-    if (policy === 'keep') seeds.delete(counterKey(row));
-    else if (policy === 'raise' || !seeds.has(counterKey(row))) addKept(row);
-  });
+  await forEachYielding(stored, addKept);
   await forEachYielding(recorded, (row) => (isKept(row, isTrusted) ? addKept : addUnknown)(row));
   return [...seeds.values()];
 }

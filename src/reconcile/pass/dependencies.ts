@@ -1,10 +1,14 @@
-import type { SeederDependencies } from '../../ids/seeding/seeder.ts';
+import type { Faults } from '../../faults.ts';
+import type { Keeper } from '../../ids/keeper/keeper.ts';
+import type { RecordRef } from '../../ids/record-ref.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Reader, Source, SourceOrigin } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
 
 /** What a pass works with. */
-export interface PassDependencies extends SeederDependencies {
+export interface PassDependencies {
+  keeper: Pick<Keeper, 'seedIfNeeded' | 'followHead' | 'takeSeeding' | 'addFirstCommit'>;
+  record: Pick<RecordRef, 'isCurrent'>;
   reader: Reader;
   /** Null if the repository that is read is the origin itself. */
   origin: SourceOrigin | null;
@@ -13,6 +17,9 @@ export interface PassDependencies extends SeederDependencies {
   /** Whether a revision with any problem is refused as a whole. */
   strict: boolean;
   isFolderOnDisk: Source['isFolderOnDisk'];
+  /** Unix milliseconds. */
+  now(): number;
+  faults: Faults;
   onProgress: OnProgress;
 }
 

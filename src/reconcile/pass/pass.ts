@@ -4,8 +4,7 @@ import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
 import { type ErrorKind, type KnownError, kindOf } from '../../errors.ts';
 import type { Seeding } from '../../ids/seeding/seed.ts';
-import { createSeeder, type Seeder } from '../../ids/seeding/seeder.ts';
-import type { Head, Reader } from '../../source/source.ts';
+import type { Head } from '../../source/source.ts';
 import type { PassStore, StoreState } from '../../store/store.ts';
 import { type Advance, applyPlan } from './apply-plan.ts';
 import type { PassDependencies } from './dependencies.ts';
@@ -22,8 +21,6 @@ export interface PassReport extends Advance {
   head: Head;
   /** What the last seeding did, if there was one since the last successful pass; otherwise null. */
   seeding: Seeding | null;
-  /** The version of the manager's own section that was taken into account last; null if there is none. */
-  recordVersion: string | null;
   /**
    * Keys of objects that another manager may have changed since the last successful pass, or whose ids this manager's own
    * seeding may have raised.
@@ -48,7 +45,7 @@ export interface PassRunner {
   head(): Head | null;
   /** Every known problem at the revision that was read last. */
   problems(): Promise<Problem[]>;
-  /** See `Seeder.addFirstCommit`: called when this process makes the first commit of a branch. */
+  /** See `Keeper.addFirstCommit`: called when this process makes the first commit of a branch. */
   addFirstCommit(revision: Promise<string | null>): void;
   /**
    * Seeds the store from what is known on this machine. Origin is not fetched, since devices do not wait for it: what
@@ -79,12 +76,11 @@ interface Start {
 }
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
-  const { reader, store, defaults, now, faults, onProgress } = dependencies;
-  const seeder = createSeeder(dependencies);
+  const { reader, store, keeper, defaults, now, faults, onProgress } = dependencies;
   const snapshot = createSnapshot(reader, defaults, onProgress);
   const desired = snapshot.state;
   const rules = readingRulesId(defaults);
-  const recall = createRecall(store, desired, seeder);
+  const recall = createRecall(store, desired, keeper);
   let lastHead: Head | null = null;
   let lastProblems: Problem[] = [];
 
@@ -110,7 +106,7 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     try {
       const advanced = await advance(start, { snapshot, recall, rules }, dependencies);
       const changedElsewhere = recall.takeChangedElsewhere();
-      return { head: start.head, ...seeder.takeSeeding(), changedElsewhere, ...advanced };
+      return { head: start.head, seeding: keeper.takeSeeding(), changedElsewhere, ...advanced };
     } catch (error) {
       await afterFailure(kindOf(error), start);
       throw error;
@@ -126,8 +122,8 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     memory: recall.memory,
     head: () => lastHead,
     problems: async () => [...(await runYielding(desired.listingProblems())), ...lastProblems],
-    prepare: () => seedFromLocal(seeder, store, reader),
-    addFirstCommit: seeder.addFirstCommit,
+    prepare: () => seedFromLocal(dependencies),
+    addFirstCommit: keeper.addFirstCommit,
     run: () => retryLostClaims(runOnce),
   };
 }
@@ -168,9 +164,9 @@ async function markAttempted(store: PassStore, { head, memory }: Start, at: numb
 }
 
 /** Reads the state before the head, as every call of `seedIfNeeded` requires. */
-async function seedFromLocal(seeder: Seeder, store: PassStore, reader: Reader): Promise<void> {
+async function seedFromLocal({ keeper, store, reader }: PassDependencies): Promise<void> {
   const state = await store.state();
-  await seeder.seedIfNeeded(await reader.head(), state);
+  await keeper.seedIfNeeded(await reader.head(), state);
 }
 
 /** Losing a claim to another manager is not an error: the pass starts over from the new state. */

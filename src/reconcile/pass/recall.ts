@@ -1,7 +1,7 @@
 import type { DesiredState } from '../../desired/state.ts';
-import type { Seeder } from '../../ids/seeding/seeder.ts';
 import type { Head } from '../../source/source.ts';
 import type { PassStore, StoreState } from '../../store/store.ts';
+import type { PassDependencies } from './dependencies.ts';
 import { isCurrent } from './latest-head.ts';
 import { applyStoreChanges, loadMemory, type Memory } from './memory.ts';
 
@@ -29,7 +29,11 @@ export interface Recall {
   forget(): void;
 }
 
-export function createRecall(store: PassStore, desired: DesiredState, seeder: Seeder): Recall {
+export function createRecall(
+  store: PassStore,
+  desired: DesiredState,
+  keeper: PassDependencies['keeper'],
+): Recall {
   let memory: Memory | null = null;
   /** What was read from the store last; stays when `memory` is discarded. */
   let lastLoaded: Memory | null = null;
@@ -76,9 +80,9 @@ export function createRecall(store: PassStore, desired: DesiredState, seeder: Se
     forget: () => {
       memory = null;
     },
-    follow: async (state, head) => after(await seeder.followHead(head, state)),
+    follow: async (state, head) => after(await keeper.followHead(head, state)),
     refresh: async (state, head) => {
-      after(await seeder.seedIfNeeded(head, state));
+      after(await keeper.seedIfNeeded(head, state));
       if (memory !== null && isCurrent(memory.store, state)) {
         // No other manager has changed an object up to this mark.
         memory.store = { ...memory.store, attempted: state.attempted, mark: state.mark };

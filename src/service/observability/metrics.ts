@@ -2,7 +2,7 @@ import { once } from '../../async/once.ts';
 import type { ErrorKind } from '../../errors.ts';
 import type { Devices } from '../../fleet/devices.ts';
 import type { Metrics } from '../../http/api.ts';
-import type { RecordStatus } from '../../ids/record/recorder.ts';
+import type { RecordStatus } from '../../ids/keeper/status.ts';
 import type { PassOutcome } from '../../reconcile/pass/pass.ts';
 import { STARTING, type Status } from '../../reconcile/status.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';

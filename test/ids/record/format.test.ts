@@ -3,35 +3,34 @@ import { describe, expect, it } from 'vitest';
 import { contentHash } from '../../../src/ids/content-hash.ts';
 import type { CounterRow } from '../../../src/ids/id-store.ts';
 import {
-  decodeSection,
+  decodeRecord,
   encodeMeta,
+  highestId,
   META,
-  type SectionMeta,
+  type RecordContent,
+  type RecordMeta,
   shardOf,
 } from '../../../src/ids/record/format.ts';
-import { Shards } from '../../../src/ids/record/shards.ts';
+import { areBehind, encodeFilesOf } from '../../../src/ids/record/rows.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
 
-const ABOUT: Omit<SectionMeta, 'rows' | 'highest'> = {
+const ABOUT: Omit<RecordMeta, 'rows' | 'highest'> = {
   fleet: 'a'.repeat(32),
   folder: 'desired-state',
   branch: null,
   idSequence: 7,
   revision: 'b'.repeat(40),
-  tree: 'c'.repeat(40),
 };
 const WEB: CounterRow = { kind: 'app', name: 'web', last: 5, hash: 'd'.repeat(32) };
 const DELETED: CounterRow = { kind: 'app', name: 'gone', last: 7, hash: null };
-const EDGE: CounterRow[] = [
-  { kind: 'device_group', name: 'edge', last: 2, hash: null },
-  { kind: 'prune', name: 'edge', last: 3, hash: null },
-];
 
 async function filesOf(rows: readonly CounterRow[], about = ABOUT): Promise<Map<string, string>> {
-  const shards = new Shards();
-  const files = await shards.changed(await shards.add(rows), new Map());
-  return new Map([...files, [META, encodeMeta({ ...about, ...shards.totals })]]);
+  const files = await encodeFilesOf(rows, rows);
+  return files.set(META, encodeMeta({ ...about, rows: rows.length, highest: highestId(rows) }));
 }
+
+const decode = (files: ReadonlyMap<string, string>): Promise<RecordContent | string> =>
+  decodeRecord({ tip: 'e'.repeat(40), at: 0, writer: '', files }, 'desired-state');
 
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,20}$/);
 const row: fc.Arbitrary<CounterRow> = fc.oneof(
@@ -46,11 +45,11 @@ const row: fc.Arbitrary<CounterRow> = fc.oneof(
 const rows = fc.uniqueArray(row, { maxLength: 60, selector: (one) => `${one.kind}/${one.name}` });
 const sorted = (list: readonly CounterRow[]) => list.map((one) => JSON.stringify(one)).sort();
 
-describe('a section of the record', () => {
+describe('a record of ids', () => {
   it('is read with the same rows and meta data as it was written', async () => {
     await fc.assert(
       fc.asyncProperty(rows, async (list) => {
-        const record = decodeSection(await filesOf(list));
+        const record = await decode(await filesOf(list));
         if (typeof record === 'string') throw new Error(record);
         expect(record.meta).toMatchObject(ABOUT);
         expect(sorted(record.rows)).toEqual(
@@ -70,21 +69,14 @@ describe('a section of the record', () => {
     );
   });
 
-  it('changes only in the file of a changed row', async () => {
-    const shards = new Shards();
-    const texts = await shards.changed(await shards.add([WEB, ...EDGE]), new Map());
-    expect(await shards.changed(await shards.add([WEB]), texts)).toEqual(new Map());
-    const changed = await shards.changed(await shards.add([{ ...WEB, last: 6 }]), texts);
-    expect([...changed.keys()]).toEqual([shardOf('web')]);
-  });
-
-  it('is written without rows that no longer exist', async () => {
-    const texts = await filesOf([WEB]);
-    const changed = await new Shards().changed(texts.keys(), texts);
-    const record = decodeSection(
-      new Map([...changed, [META, encodeMeta({ ...ABOUT, ...new Shards().totals })]]),
+  it('has the other rows of the file of a changed row, too, and is encoded no further', async () => {
+    const others = Array.from({ length: 600 }, (_, index) => ({ ...WEB, name: `web-${index}` }));
+    const all = await encodeFilesOf(others, others);
+    const [one] = others;
+    const file = shardOf('web-0');
+    expect(await encodeFilesOf(one === undefined ? [] : [one], others)).toEqual(
+      new Map([[file, all.get(file)]]),
     );
-    expect(record).toMatchObject({ meta: ABOUT, rows: [] });
   });
 });
 
@@ -103,10 +95,8 @@ describe('the counters of a store', () => {
     ],
     ['not behind the id of an object that was deleted since', { ...DELETED, hash: WEB.hash }, false],
   ])('are %s', async (_, recorded, expected) => {
-    const shards = new Shards();
-    await shards.add([WEB, DELETED]);
-    expect(await shards.areBehind([recorded])).toBe(expected);
-    expect(await shards.areBehind([recorded, WEB])).toBe(expected);
+    expect(await areBehind([WEB, DELETED], [recorded])).toBe(expected);
+    expect(await areBehind([WEB, DELETED], [recorded, WEB])).toBe(expected);
   });
 });
 
@@ -116,12 +106,12 @@ const WRITTEN = {
   'meta.json':
     '{\n  "format": 1,\n  "fleet": "a871d890dfa9be83476bf0c565a2f69d",\n  "folder": "desired-state",\n  "branch": null,\n' +
     '  "idSequence": 4,\n  "revision": "56b495f1ec7389d1a696bedc7f75e49ef9831ad7",\n' +
-    '  "tree": "6424dc5a0310999ff069cc0bbd8f8fdece7a4690",\n  "rows": 3,\n  "highest": 2\n}\n',
+    '  "rows": 3,\n  "highest": 2\n}\n',
 };
 
 it('reads and writes the format of version 0.1.0, with the same hashes', async () => {
   const files = new Map(Object.entries(WRITTEN));
-  const record = decodeSection(files);
+  const record = await decode(files);
   if (typeof record === 'string') throw new Error(record);
   const web = { ...appDefaults(['nebula', 'bridge']), container_image: 'nginx:1' };
   expect(record.rows).toEqual([
@@ -140,7 +130,7 @@ function metaWith(changes: object): string {
   return JSON.stringify({ ...JSON.parse(WEB_FILES.get('meta.json') ?? ''), ...changes });
 }
 
-describe('decodeSection', () => {
+describe('decodeRecord', () => {
   it.each([
     ['without a meta file', { 'meta.json': null }],
     ['whose meta file is not JSON', { 'meta.json': '{' }],
@@ -150,7 +140,6 @@ describe('decodeSection', () => {
     ['with an additional field', { 'meta.json': metaWith({ more: 1 }) }],
     ['with an invalid fleet id', { 'meta.json': metaWith({ fleet: '--all' }) }],
     ['with an invalid revision', { 'meta.json': metaWith({ revision: 'HEAD' }) }],
-    ['with an invalid tree', { 'meta.json': metaWith({ tree: '--all' }) }],
     ['with a folder that is too long', { 'meta.json': metaWith({ folder: 'x'.repeat(5000) }) }],
     ['with a sequence that is not a number', { 'meta.json': metaWith({ idSequence: '7' }) }],
     ['with fewer rows than its meta file states', { 'meta.json': metaWith({ rows: 2 }) }],
@@ -158,6 +147,8 @@ describe('decodeSection', () => {
     ['with a higher id than its meta file states', { 'meta.json': metaWith({ highest: 4 }) }],
     ['with a lower id than its meta file states', { 'meta.json': metaWith({ highest: 6 }) }],
     ['with an invalid branch', { 'meta.json': metaWith({ branch: 5 }) }],
+    ['of another folder', { 'meta.json': metaWith({ folder: 'other' }) }],
+    ['of a branch', { 'meta.json': metaWith({ branch: 'refs/heads/main' }) }],
     ['with rows that are not JSON', { [shard]: 'x' }],
     ['with rows that are not a list', { [shard]: '{"0": []}' }],
     ['with rows in a list of lists', { [shard]: `[[${validRow}]]` }],
@@ -180,31 +171,31 @@ describe('decodeSection', () => {
       { [shard]: null, [shard === '00.json' ? '01.json' : '00.json']: `[${validRow}]` },
     ],
     ['with an unknown file', { 'more.json': '[["app","more",5,null]]', 'meta.json': metaWith({ rows: 2 }) }],
-  ] as [string, Record<string, string | null>][])('refuses a section %s', (_, changes) => {
+  ] as [string, Record<string, string | null>][])('refuses a record %s', async (_, changes) => {
     const files = new Map(WEB_FILES);
     for (const [file, text] of Object.entries(changes)) {
       if (text === null) files.delete(file);
       else files.set(file, text);
     }
-    expect(decodeSection(files)).toEqual(expect.any(String));
+    expect(await decode(files)).toEqual(expect.any(String));
   });
 
   it.each([
     ['millions of levels', '['.repeat(8_000_000) + ']'.repeat(8_000_000)],
     ['a million rows that are not valid', `[${'["app","-",-1,"x"],'.repeat(1_000_000)}1]`],
-  ])('refuses a file with %s in a moment, without a list of all that is wrong', (_, text) => {
+  ])('refuses a file with %s in a moment, without a list of all that is wrong', async (_, text) => {
     const files = new Map(WEB_FILES).set(shard, text);
     // Processor time, in microseconds: on a busy machine the clock says little.
     const start = process.cpuUsage();
-    expect(decodeSection(files)).toEqual(expect.any(String));
+    expect(await decode(files)).toEqual(expect.any(String));
     expect(process.cpuUsage(start).user).toBeLessThan(3_000_000);
   });
 
-  it('refuses random files without throwing', () => {
+  it('refuses random files without throwing', async () => {
     const file = fc.oneof(fc.constantFrom('meta.json', shard), fc.string());
-    fc.assert(
-      fc.property(fc.dictionary(file, fc.oneof(fc.json(), fc.string())), (files) => {
-        expect(decodeSection(new Map(Object.entries(files)))).toEqual(expect.any(String));
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(file, fc.oneof(fc.json(), fc.string())), async (files) => {
+        expect(await decode(new Map(Object.entries(files)))).toEqual(expect.any(String));
       }),
     );
   });

@@ -6,7 +6,7 @@ import { yieldsDuring } from '../../support/yielding.ts';
 it('yields to other work while it merges a history with many names', async () => {
   const paths = Array.from({ length: 1000 }, (_, index) => `apps/team-${index % 100}/app-${index}.yaml`);
   const rows = paths.map((_, index) => ({ kind: 'app', name: `app-${index}`, last: 1, hash: null }) as const);
-  const sources = { paths, stored: rows, recorded: rows, policy: 'raise' } as const;
+  const sources = { paths, stored: rows, recorded: rows };
   // It yields in each of its three loops.
   expect(await yieldsDuring(() => seedsOf(sources, () => false, 100))).toBeGreaterThan(700);
 });
@@ -31,19 +31,9 @@ describe('the seeds of a store', () => {
   it.each<[string, Partial<CounterSources>, Record<string, number>]>([
     ['have a floor for each name that git knows', {}, FROM_PATHS],
     [
-      'leave stored counters alone with `keep`',
+      'keep stored ids, with a floor',
       { stored: STORED },
-      { 'app past': 99, 'device_group edge': 99, 'prune edge': 99 },
-    ],
-    [
-      'keep stored ids, with a floor, with `raise`',
-      { stored: STORED, policy: 'raise' },
       { ...FROM_PATHS, 'app known': 5, 'app elsewhere': 3 },
-    ],
-    [
-      'keep with `renew` only stored ids of names that git does not know',
-      { stored: STORED, policy: 'renew' },
-      { ...FROM_PATHS, 'app elsewhere': 3 },
     ],
     [
       'keep recorded ids of trusted objects, and of every prune',
@@ -51,18 +41,12 @@ describe('the seeds of a store', () => {
       { ...FROM_PATHS, 'app known': 7, 'prune edge': 9 },
     ],
     [
-      'take a recorded id of a stored object into account with `keep`, too',
+      'keep no stored id of an object whose recorded id is not trusted',
       { stored: STORED, recorded: [row('app', 'elsewhere', 8, 'h')] },
-      { 'app past': 99, 'device_group edge': 99, 'prune edge': 99, 'app elsewhere': 99 },
+      { ...FROM_PATHS, 'app known': 5, 'app elsewhere': 99 },
     ],
   ])('%s', async (_, sources, lasts) => {
-    const all = {
-      paths: PATHS,
-      stored: [],
-      policy: 'keep',
-      recorded: [],
-      ...sources,
-    } as const;
+    const all = { paths: PATHS, stored: [], recorded: [], ...sources };
     const seeds = await seedsOf(all, (key) => key === 'app/known', 100);
     expect(Object.fromEntries(seeds.map(({ kind, name, last }) => [`${kind} ${name}`, last]))).toEqual(lasts);
     for (const { kind, floor, last, hash } of seeds)

@@ -6,7 +6,7 @@ import { readIfExists } from '../../../disk/read.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { accessConfig, NO_CREDENTIALS, shellQuoted } from '../origin/access.ts';
 import { OriginUnavailable } from '../origin/errors.ts';
-import { createOrigin, type PushOutcome } from '../origin/origin.ts';
+import { type PushOutcome, pushRef } from '../origin/origin.ts';
 import { commands } from '../process/commands.ts';
 import { diskTrouble, explainFailure } from '../process/disk-trouble.ts';
 import { withConfig } from '../process/environment.ts';
@@ -169,13 +169,12 @@ async function pushPatiently(context: GitContext, push: Push): Promise<PushOutco
   const limit = { total: context.timeLimit, silence: context.timeLimit };
   // A checkout that ends halfway leaves files for a person to put in order.
   const transfers = createTransfers(context, { signal: 'SIGTERM', outlivesExit: true });
-  const origin = createOrigin(transfers, ref, { first: limit, patient: limit, usual: limit });
   const deadline = performance.now() + PATIENCE;
   for (;;) {
     const isLate = performance.now() > deadline;
     if (isLate || !(await mustWait())) {
       try {
-        return await origin.push(ref, from, to);
+        return await pushRef(transfers, limit, ref, from, to);
       } catch (error) {
         if (isLate || !isLocked((error as Error).cause)) throw error;
       }

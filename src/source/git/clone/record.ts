@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto';
 import { readdir, readFile, unlink } from 'node:fs/promises';
-import type { IdsRecord } from '../../../ids/ids-record.ts';
+import { lineOf, type RecordDraft, type RecordRef } from '../../../ids/record-ref.ts';
 import { withConfig } from '../process/environment.ts';
-import { createIdsRecord, type RecordRefs } from '../record/ids-record.ts';
-import { RECORDING_REF } from '../record/new-version.ts';
-import { moveRefs, RECORD_REF } from '../refs/move.ts';
+import { recordRef } from '../process/ref-names.ts';
+import { readTip, readVersion } from '../record/read.ts';
+import { makeVersion, RECORDING_REF, requireBase, writeFailure } from '../record/write.ts';
+import { moveRefs } from '../refs/move.ts';
 import { refTips } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
 import { CRASH_REPORT, PUBLISHING_REF } from '../write/commit-writer.ts';
@@ -13,37 +15,43 @@ import type { ObjectsOnDisk } from './objects-on-disk.ts';
 const UNPACKED = [['fastimport.unpackLimit', '100']] as const;
 
 /**
- * Returns the record of ids in a clone on this machine. Its ref is the manager's own, so it is written directly: a push
- * would require that the sections of all other managers are whole. `onWritten` is called after each write.
+ * Returns the record of ids in a clone on this machine. Its ref is the manager's own, so it is written directly. `onWritten`
+ * is called after each write.
  */
 export function createCloneRecord(
   clone: Repository,
   onDisk: Pick<ObjectsOnDisk, 'sync'>,
   onWritten: () => void,
-): IdsRecord {
+): RecordRef {
   const context = { ...clone.context, env: withConfig(clone.context.env, UNPACKED) };
   const repository = { ...clone, context };
-  const refs: RecordRefs = {
-    readTips: async () => {
-      const [tip = null] = await refTips(repository, [RECORD_REF]);
-      return { own: tip, others: tip };
-    },
-    replace: async (tip, { others }) => {
-      await onDisk.sync();
-      await moveRefs(repository, [{ ref: RECORD_REF, to: tip, expected: others }]);
-      onWritten();
-    },
-    isCurrent: () => true,
-    localOnlyReason: () => null,
+  const line = { folder: clone.prefix, branch: null };
+  const name = recordRef(lineOf(line));
+  const tip = (): Promise<string | null> =>
+    readTip(async () => (await refTips(repository, [name]))[0] ?? null);
+  const write = async (draft: RecordDraft): Promise<string> => {
+    requireBase(await tip(), draft);
+    const made = await makeVersion(repository, draft);
+    await onDisk.sync();
+    await moveRefs(repository, [{ ref: name, to: made.tip, expected: draft.base }]);
+    onWritten();
+    return made.tip;
   };
-  const record = createIdsRecord(repository, { branch: null, address: clone.commonFolder, refs });
   return {
-    ...record,
+    ...line,
+    name,
+    line: lineOf(line),
+    // A hash, because an address can contain a password.
+    source: hash('sha256', clone.commonFolder, 'hex').slice(0, 32),
+    isCurrent: () => true,
+    tip,
+    read: () => readVersion(repository, tip),
     write: (draft) =>
-      record.write(draft).catch(async (error) => {
+      write(draft).catch(async (error) => {
         await removeCrashReports(clone.gitFolder);
-        throw error;
+        throw writeFailure(error);
       }),
+    publish: async () => undefined,
   };
 }
 

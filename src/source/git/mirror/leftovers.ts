@@ -1,7 +1,6 @@
 import type { Dirent } from 'node:fs';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ORIGIN_RECORD_REF } from '../refs/move.ts';
 import { CRASH_REPORT } from '../write/commit-writer.ts';
 
 /** Names of files that git has not finished writing. */
@@ -21,14 +20,13 @@ export async function removeLeftovers(folder: string): Promise<void> {
 }
 
 /**
- * Removes what a killed fetch can leave: locks of refs that only fetches and pushes move, which take turns, and unfinished
+ * Removes what a killed fetch can leave: locks of these refs, which only fetches and pushes move, which take turns, and unfinished
  * packs that are abandoned. Resolves to whether younger unfinished packs remain: each can have filled the disk, so they
  * must be removed later.
  */
-export async function tidyMirror(folder: string, tracking: string): Promise<boolean> {
-  const locks = [`${tracking}.lock`, `${ORIGIN_RECORD_REF}.lock`, 'packed-refs.lock', 'shallow.lock'].map(
-    (name) => join(folder, name),
-  );
+export async function tidyMirror(folder: string, refs: readonly string[]): Promise<boolean> {
+  const names = [...refs, 'packed-refs', 'shallow'];
+  const locks = names.map((name) => join(folder, `${name}.lock`));
   const abandoned = await abandonedPacks(folder);
   // If a file cannot be removed, the next fetch fails and reports it.
   const leftovers = [...locks, ...abandoned.paths];

@@ -41,10 +41,6 @@ const SETTINGS_OF_MIRROR: readonly (readonly [string, string])[] = [
 ];
 /** In the mirror: the address of origin. */
 const ADDRESS_FILE = 'holdfast-origin';
-/** In the mirror, while a version of the record is pushed: see `pushSharing`. */
-const GRAFT_FILE = 'holdfast-grafts';
-/** git would print a hint about such files before its message. */
-const UNHINTED: readonly (readonly [string, string])[] = [['advice.graftFileDeprecated', 'false']];
 
 /**
  * Opens the mirror and removes what a killed process left in it. Makes a new mirror if there is none, if it mirrors
@@ -131,11 +127,7 @@ function localContext(folder: string, { machine }: MirrorOptions): GitContext {
  */
 async function transferContext(folder: string, options: MirrorOptions): Promise<GitContext> {
   const { access, machine } = options;
-  const env = gitEnvironment(
-    machine.env,
-    [folder],
-    [...SETTINGS_OF_MIRROR, ...UNHINTED, ...accessConfig(access)],
-  );
+  const env = gitEnvironment(machine.env, [folder], [...SETTINGS_OF_MIRROR, ...accessConfig(access)]);
   const file = join(options.dataFolder, SETTINGS);
   const safe = access.url.startsWith('/') ? [access.url, join(access.url, '.git')] : [];
   const lines = [
@@ -143,32 +135,12 @@ async function transferContext(folder: string, options: MirrorOptions): Promise<
     ...safe.map((path) => `[safe]\n\tdirectory = ${quoted(path)}\n`),
   ];
   await writeFile(file, lines.join(''), { mode: 0o600 });
-  const own = { GIT_DIR: folder, GIT_CONFIG_GLOBAL: file, GIT_GRAFT_FILE: join(folder, GRAFT_FILE) };
+  const own = { GIT_DIR: folder, GIT_CONFIG_GLOBAL: file };
   return {
     folder,
     env: { ...env, ...accessEnvironment(access, machine.env), ...own },
     timeLimit: machine.timeLimit,
   };
-}
-
-/**
- * Runs the push of a commit without parents that shares most of its files with `base`, a commit that origin has. git would
- * send all of the files, since it omits only what the commit's ancestors have. A graft makes `base` its parent, only for
- * this git. A git that no longer supports grafts sends everything.
- */
-export async function pushSharing<T>(
-  { gitFolder }: Pick<Repository, 'gitFolder'>,
-  commit: string,
-  base: string,
-  push: () => Promise<T>,
-): Promise<T> {
-  const file = join(gitFolder, GRAFT_FILE);
-  try {
-    await writeFile(file, `${commit} ${base}\n`);
-    return await push();
-  } finally {
-    await rm(file, { force: true });
-  }
 }
 
 /** Quotes for a file of git's settings. */

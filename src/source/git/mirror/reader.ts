@@ -51,7 +51,6 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     isAncestor: suspecting(inner.isAncestor),
     commonAncestor: suspecting(inner.commonAncestor),
     touchedPaths: suspecting(inner.touchedPaths),
-    commitsBetween: suspecting(inner.commitsBetween),
     log: suspecting(inner.log),
     blame: suspecting(inner.blame),
   };

@@ -2,16 +2,18 @@ import { createLimiter } from '../../../async/limiter.ts';
 import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
+import { lineOf } from '../../../ids/record-ref.ts';
 import type { Publisher, Reader, Source, SourceOrigin } from '../../source.ts';
 import { createMerge } from '../merge/merge.ts';
 import {
   createOrigin,
+  type FollowedRefs,
   type Origin,
   observed,
   type TransferLimits,
   type TransferObserver,
 } from '../origin/origin.ts';
-import { refName, trackingRef } from '../process/ref-names.ts';
+import { recordRef, refName, trackingRef } from '../process/ref-names.ts';
 import type { GitContext } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { openObjects } from '../read/objects.ts';
@@ -51,8 +53,9 @@ export interface RemoteSource extends Source {
 export async function openRemote(options: RemoteOptions): Promise<RemoteSource> {
   const branch = refName(`refs/heads/${options.branch}`);
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
+  const followed = { branch, record: recordRef(lineOf({ folder: repository.prefix, branch })) };
   const { limits, access } = options;
-  const connection = connectOrigin(repository.context, transfer, branch, options);
+  const connection = connectOrigin(repository.context, transfer, followed, options);
   const { origin, recordOrigin, checks, find, ...endings } = connection;
   const inner = createReader(repository, openObjects(repository.context), () =>
     followedBranch(repository, trackingRef(branch)),
@@ -62,7 +65,7 @@ export async function openRemote(options: RemoteOptions): Promise<RemoteSource> 
   const endProcesses = async (): Promise<void> => {
     await Promise.all([inner.close(), writer.close(), maintenance.stop()]);
   };
-  const mirror = createMirrorState({ options, repository, branch, origin, limits, checks, endProcesses });
+  const mirror = createMirrorState({ options, repository, followed, origin, limits, checks, endProcesses });
   const merge = await createMerge(repository, options.dataFolder, options.machine);
   const turns = new Queue();
   const add = <T>(act: () => Promise<T>) => turns.run(() => maintenance.addingObjects(act));
@@ -150,15 +153,15 @@ function fetchInProgress(): HoldfastError {
 function connectOrigin(
   local: GitContext,
   transfer: GitContext,
-  branch: string,
+  followed: FollowedRefs,
   { limits, onTransfer }: RemoteOptions,
 ) {
   const transfers = createTransfers(transfer);
   const recordTransfers = createTransfers(transfer);
   const checks = createTransfers(local);
   return {
-    origin: observed(createOrigin(transfers, branch, limits), onTransfer),
-    recordOrigin: observed(createOrigin(recordTransfers, branch, limits), onTransfer),
+    origin: observed(createOrigin(transfers, followed, limits), onTransfer),
+    recordOrigin: observed(createOrigin(recordTransfers, followed, limits), onTransfer),
     checks,
     find: (name: string) => findAtOrigin(name, transfers, limits.usual),
     interrupt: () => {

@@ -1,10 +1,10 @@
 import { syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError, messageOf } from '../../../errors.ts';
 import { OriginUnavailable, OtherFormat, unreachable } from '../origin/errors.ts';
-import type { Origin, TransferLimits } from '../origin/origin.ts';
+import type { FollowedRefs, Origin, TransferLimits } from '../origin/origin.ts';
 import { commands } from '../process/commands.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
-import { trackingRef } from '../process/ref-names.ts';
+import { recordTracking, trackingRef } from '../process/ref-names.ts';
 import { GitFailure } from '../process/run.ts';
 import { MAX_STDERR, TransferEnded, type Transfers } from '../process/transfer.ts';
 import { noSuchBranch } from '../refs/missing-branch.ts';
@@ -17,8 +17,7 @@ import { isUsable, type MirrorOptions, makeMirror } from './mirror.ts';
 export interface MirrorStateParts {
   options: MirrorOptions;
   repository: Repository;
-  /** Full name of the branch. */
-  branch: string;
+  followed: FollowedRefs;
   origin: Origin;
   limits: TransferLimits;
   /** Checks of the mirror, which take long in a large one: they are ended when the manager stops. */
@@ -45,7 +44,7 @@ export interface MirrorState {
 }
 
 export function createMirrorState(parts: MirrorStateParts): MirrorState {
-  const { options, repository, branch, endProcesses } = parts;
+  const { options, repository, followed, endProcesses } = parts;
   const folder = repository.gitFolder;
   let isReached = false;
   let isSuspect = false;
@@ -54,7 +53,7 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   /** Whether failed fetches may have left files. */
   let isUntidy = false;
 
-  const hasTip = (): Promise<boolean> => hasRef(repository, trackingRef(branch));
+  const hasTip = (): Promise<boolean> => hasRef(repository, trackingRef(followed.branch));
 
   /** Processes are ended before and after, since they would go on reading from the old folder. */
   const remake = async (format?: ObjectFormat): Promise<void> => {
@@ -73,9 +72,9 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
 
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
     // Locks of a fetch that was killed block the next one. Half a pack is removed later, once it is certainly abandoned.
-    if (isUntidy) isUntidy = await tidyMirror(folder, trackingRef(branch));
+    if (isUntidy) isUntidy = await tidyMirror(folder, refsOf(followed));
     const otherBranches = await fetchInFormat(parts, pace, remake).catch(fail);
-    const refusal = otherBranches === null ? null : missingBranch(branch, otherBranches, isFirst);
+    const refusal = otherBranches === null ? null : missingBranch(followed.branch, otherBranches, isFirst);
     if (refusal !== null) fail(refusal);
     failure = null;
     isReached = true;
@@ -102,6 +101,11 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
       throw new HoldfastError('unavailable', messageOf(failure), {}, failure);
     },
   };
+}
+
+/** The refs of the mirror that a fetch moves. */
+function refsOf({ branch, record }: FollowedRefs): string[] {
+  return [trackingRef(branch), recordTracking(record)];
 }
 
 /**

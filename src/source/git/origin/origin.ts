@@ -39,8 +39,8 @@ export interface PushOutcome {
 /** A remote repository, as seen from the mirror. */
 export interface Origin {
   /**
-   * Fetches the branch and the manager's own refs into the mirror, and resolves to null. If origin responds but does not
-   * have the branch, fetches the manager's own refs only, and resolves to the full names of the branches that it has.
+   * Fetches the branch and the record of ids into the mirror, and resolves to null. If origin responds but does not have the
+   * branch, fetches the record only, and resolves to the full names of the branches that it has.
    * Rejects with an OriginUnavailable, whose message says what to check, or with an OtherFormat if the mirror must be made
    * again in that format.
    */
@@ -52,32 +52,50 @@ export interface Origin {
   push(ref: string, from: string | null, to: string): Promise<PushOutcome>;
 }
 
-export function createOrigin(transfers: Transfers, branch: string, limits: TransferLimits): Origin {
+/** The refs of origin that are fetched, by their full names. */
+export interface FollowedRefs {
+  branch: string;
+  record: string;
+}
+
+export function createOrigin(
+  transfers: Transfers,
+  { branch, record }: FollowedRefs,
+  limits: TransferLimits,
+): Origin {
   return {
     fetch: async (pace) => {
       const showsProgress = pace !== 'usual';
       try {
-        await transfers.run(commands.fetch(branch, showsProgress), limits[pace]);
+        await transfers.run(commands.fetch(branch, record, showsProgress), limits[pace]);
         return null;
       } catch (error) {
         if (!isWithoutBranch(error)) return rejectFetch(transfers, error, limits.usual);
       }
-      return fetchOwnRefs(transfers, pace, limits);
+      return fetchRecord(transfers, record, pace, limits);
     },
-    push: async (ref, from, to) => {
-      try {
-        await transfers.run(commands.push(ref, from, to), limits.usual);
-        return { kind: 'done', reason: '' };
-      } catch (error) {
-        return pushFailure(error, ref);
-      }
-    },
+    push: (...move) => pushRef(transfers, limits.usual, ...move),
   };
 }
 
-/** Fetches from an origin that does not have the branch. Resolves to the branches that it has. */
-async function fetchOwnRefs(
+/** `Origin.push`. */
+export async function pushRef(
   transfers: Transfers,
+  limit: TransferLimit,
+  ...[ref, from, to]: Parameters<Origin['push']>
+): Promise<PushOutcome> {
+  try {
+    await transfers.run(commands.push(ref, from, to), limit);
+    return { kind: 'done', reason: '' };
+  } catch (error) {
+    return pushFailure(error, ref);
+  }
+}
+
+/** Fetches from an origin that does not have the branch. Resolves to the branches that it has. */
+async function fetchRecord(
+  transfers: Transfers,
+  record: string,
   pace: keyof TransferLimits,
   limits: TransferLimits,
 ): Promise<string[]> {
@@ -85,7 +103,7 @@ async function fetchOwnRefs(
   try {
     // Without any branch, git compares no formats; and the first commit must be made in origin's format.
     if (pace === 'first' && branches.length === 0) await requireFormat(transfers, format, limits.usual);
-    await transfers.run(commands.fetchIds(pace !== 'usual'), limits[pace]);
+    await transfers.run(commands.fetchRecord(record, pace !== 'usual'), limits[pace]);
     return branches;
   } catch (error) {
     if (error instanceof OtherFormat) throw error;

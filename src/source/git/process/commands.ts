@@ -3,9 +3,9 @@ import { objectId } from './object-ids.ts';
 import {
   aliasesOf,
   branchAtOrigin,
-  IDS_AT_ORIGIN,
   isOriginRef,
   originRef,
+  recordAtOrigin,
   refName,
   refToRead,
 } from './ref-names.ts';
@@ -20,22 +20,10 @@ export interface GitCommand {
 }
 
 /** The record of ids is not part of the history, and a missing object in it must not end a walk over the history. */
-const WITHOUT_RECORD = [
-  '--exclude=refs/holdfast/ids',
-  '--exclude=refs/holdfast/ids-base',
-  '--exclude=refs/holdfast/origin-ids',
-  '--exclude=refs/holdfast/recording',
-] as const;
+const WITHOUT_RECORD = '--exclude=refs/holdfast/*';
 
-/** Prints only the names of the files that commits touch; for a merge, of those that differ from all its parents. */
-const NAMES_ONLY = [
-  '--full-history',
-  '--diff-merges=combined',
-  '--no-renames',
-  '--format=',
-  '--name-only',
-  '-z',
-] as const;
+/** Prints only the names of the files that commits touch. */
+const NAMES_ONLY = ['--full-history', '--no-renames', '--format=', '--name-only', '-z'] as const;
 
 /** Fields with a NUL after each, in the order in which `parseLog` reads them. */
 const LOG_FIELDS = ['%H', '%P', '%an', '%ae', '%cn', '%ce', '%ct'].join('%x00');
@@ -72,10 +60,11 @@ export const commands = {
   /** Checks that all objects are intact, and that nothing that a ref needs is missing. */
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress, git prints something every second, so silence means that the connection has stalled. */
-  fetch: (branch: string, showsProgress: boolean) =>
-    command(...fetchArguments(showsProgress), ...branchAtOrigin(refName(branch)), ...IDS_AT_ORIGIN),
-  /** Fetches only refs of ours: if one of the requested refs is missing, git fetches none of them. */
-  fetchIds: (showsProgress: boolean) => command(...fetchArguments(showsProgress), ...IDS_AT_ORIGIN),
+  fetch: (branch: string, record: string, showsProgress: boolean) =>
+    command(...fetchArguments(showsProgress), ...branchAtOrigin(refName(branch)), recordAtOrigin(record)),
+  /** Fetches only the record: if one of the requested refs is missing, git fetches none of them. */
+  fetchRecord: (record: string, showsProgress: boolean) =>
+    command(...fetchArguments(showsProgress), recordAtOrigin(record)),
   /**
    * Moves a ref of origin by compare-and-swap; null means that the ref must not exist. The progress shows whether
    * anything was sent. The other leases demand that no ref exists that git could take for this one; if several leases
@@ -109,8 +98,8 @@ export const commands = {
   init: () => command('init', '--quiet'),
   addAll: () => command('add', '--all', '--', '.'),
   writeTree: () => command('write-tree'),
-  /** Makes a tree from entries in the format of `ls-tree`, even if the objects that they name are missing. */
-  makeTree: () => command('mktree', '-z', '--missing'),
+  /** Prints a commit as it is stored. */
+  commitText: (commit: string) => command('cat-file', '--end-of-options', 'commit', objectId(commit)),
   commitTree: (tree: string) => command('commit-tree', objectId(tree), '-F', '-'),
   symbolicHead: () => command('symbolic-ref', '--quiet', 'HEAD'),
   /** Prints the ref to which a symbolic ref finally leads. */
@@ -262,33 +251,27 @@ export const commands = {
     ),
   /** Prints the names of the files below a path in all commits that a ref or reflog reaches. */
   historyPaths: (path: string) =>
-    command('log', ...WITHOUT_RECORD, '--all', '--reflog', ...NAMES_ONLY, '--', path),
-  /** Prints the names of the files below a path that the commits in `from..to` touch; without `from`, all up to `to`. */
+    command('log', WITHOUT_RECORD, '--all', '--reflog', '--diff-merges=combined', ...NAMES_ONLY, '--', path),
+  /**
+   * Prints the names of the files below a path that the commits in `from..to` touch; without `from`, all up to `to`. A merge
+   * touches what differs from any of its parents: it can bring old content back that another commit has replaced.
+   */
   touchedPaths: (from: string | null, to: string, path: string) => {
     const without = from === null ? [] : [`^${objectId(from)}`];
-    return command('log', ...NAMES_ONLY, '--end-of-options', objectId(to), ...without, '--', path);
-  },
-  /** Prints the commits in `from..to` that descend from `from`. */
-  between: (from: string, to: string) =>
-    command(
-      'rev-list',
-      '--ancestry-path',
-      '--topo-order',
+    return command(
+      'log',
+      '--diff-merges=separate',
+      ...NAMES_ONLY,
       '--end-of-options',
       objectId(to),
-      `^${objectId(from)}`,
-    ),
+      ...without,
+      '--',
+      path,
+    );
+  },
   /** Prints the committer times of the newest commits that any ref or reflog reaches. */
   newestCommits: () =>
-    command(
-      'log',
-      ...WITHOUT_RECORD,
-      '--all',
-      '--reflog',
-      '--max-count=1000',
-      '--date-order',
-      '--format=%ct',
-    ),
+    command('log', WITHOUT_RECORD, '--all', '--reflog', '--max-count=1000', '--date-order', '--format=%ct'),
   fastImport: () => command('fast-import', '--quiet', '--force', '--done', '--date-format=raw'),
   /** Moves index and work tree from one tree to another, and touches only paths that differ. */
   switchTree: (from: string, to: string) =>

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { HoldfastError } from '../../../errors.ts';
 
 const REF =
@@ -48,20 +49,29 @@ export function trackingRef(branch: string): string {
   return refName(branch.replace(/^refs\/heads\//, 'refs/remotes/origin/'));
 }
 
-/**
- * Refspecs for the record of ids at origin, if it has one, and for nothing else. The full name of its ref would not do:
- * if origin lacks it, git fails, or takes a branch or tag whose name ends with it (`aliasesOf`). So the first refspec
- * is a pattern, whose `*` is empty for the record. For any other ref, the name here would begin with the text that `*`
- * stands for. git skips names that do not begin with `refs/` (`SKIPPED_REFS`); the second refspec excludes those that
- * do.
- */
-export const IDS_AT_ORIGIN = [
-  '+refs/holdfast/ids*:*refs/holdfast/origin-ids',
-  '^refs/holdfast/idsrefs/*',
-] as const;
+const RECORDS = /^refs\/holdfast\/record\/(?=[0-9a-f]{12}$)/;
 
-/** git's message about each ref that it skips for that reason; the beginning of the first line can be cut off. */
-export const SKIPPED_REFS = /^.*refs\/holdfast\/origin-ids' locally\n?/gm;
+/**
+ * Returns the ref of the record of ids of a line (docs/contract.md, 8.3): a hash, because names of folders and branches can
+ * be unfit for a name.
+ */
+export function recordRef(line: string): string {
+  return `refs/holdfast/record/${hash('sha256', line, 'hex').slice(0, 12)}`;
+}
+
+/** Returns the ref of the mirror for a record at origin, as it was last fetched or pushed. */
+export function recordTracking(record: string): string {
+  if (RECORDS.test(record)) return record.replace(RECORDS, 'refs/holdfast/origin-record/');
+  throw new HoldfastError('internal', 'not the ref of a record');
+}
+
+/**
+ * Refspec for a record of ids at origin, if it has one. A pattern, because git fails for the full name of a ref that origin
+ * lacks, or takes a branch or tag whose name ends with it (`aliasesOf`).
+ */
+export function recordAtOrigin(record: string): string {
+  return `+${record}*:${recordTracking(record)}*`;
+}
 
 /**
  * Refspecs for a branch of origin, and for nothing else. If origin lacks the full name, git takes another ref that ends

@@ -64,6 +64,13 @@ export class OutputTooLarge extends GitFailure {
   }
 }
 
+/** A command was not done within its time limit. */
+export class TimeLimitExceeded extends GitFailure {
+  constructor(command: GitCommand, timeLimit: number) {
+    super(command, null, `not done within ${timeLimit} ms`);
+  }
+}
+
 /**
  * Runs one git command to its end and resolves to its standard output. Rejects with a GitFailure if its exit code is
  * not 0, if it is not done within the time limit, or if it prints more than `MAX_OUTPUT` bytes.
@@ -190,7 +197,7 @@ function watchLimits(
     child.stdout.destroy();
     child.stderr.destroy();
   };
-  const onTimeout = (): void => exceed(new GitFailure(command, null, `not done within ${timeLimit} ms`));
+  const onTimeout = (): void => exceed(new TimeLimitExceeded(command, timeLimit));
   const timer = setTimeout(onTimeout, timeLimit);
   return {
     listen: (stream, onChunk) =>

@@ -1,7 +1,6 @@
 import type { ChildProcessWithoutNullStreams as Child } from 'node:child_process';
 import type { GitCommand } from './commands.ts';
 import type { ObjectFormat } from './object-ids.ts';
-import { SKIPPED_REFS } from './ref-names.ts';
 import { type GitContext, GitFailure, hasPipes, KEPT, startGit } from './run.ts';
 
 /** Characters of the output of a transfer that are kept, the last ones. */
@@ -83,7 +82,7 @@ export function createTransfers(
     forget(child);
     const exceeded = watch.end();
     if (code === 0) return output;
-    const messages = error ?? output.stderr.replaceAll(PACKET_TRACE, '').replaceAll(SKIPPED_REFS, '');
+    const messages = error ?? output.stderr.replaceAll(PACKET_TRACE, '');
     const Failure = ended.has(child) ? TransferEnded : GitFailure;
     throw new Failure(command, code, exceeded ?? `${messages}${output.stdout}`);
   };

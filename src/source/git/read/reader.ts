@@ -12,7 +12,7 @@ import { unreadableCommit } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
 import { readBlame } from './blame.ts';
 import { findFolder } from './folder-tree.ts';
-import { readBetween, readHistory, readTouched } from './history.ts';
+import { readHistory, readTouched } from './history.ts';
 import { LOG_FIELDS, parseLog, readLog } from './log.ts';
 import type { ObjectReader } from './objects.ts';
 import { resolveName } from './resolve.ts';
@@ -70,7 +70,6 @@ export function createReader(
         return (isNext ? await readNext(repository, diffs, query.from) : null) ?? readLog(repository, query);
       }),
     touchedPaths: (from, to) => asUnavailable(() => readTouched(repository, from, to)),
-    commitsBetween: (from, to) => asUnavailable(() => readBetween(repository, from, to)),
     close,
   };
 }

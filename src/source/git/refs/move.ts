@@ -5,11 +5,6 @@ import { runGit } from '../process/run.ts';
 import type { Repository } from '../repository/repository.ts';
 import { syncRef } from './sync.ts';
 
-/** The ref of the record (docs/contract.md, 8.3). */
-export const RECORD_REF = 'refs/holdfast/ids';
-/** The mirror's ref for the record at origin, as it was last fetched or pushed. */
-export const ORIGIN_RECORD_REF = 'refs/holdfast/origin-ids';
-
 /** The move of one ref. */
 export interface RefMove {
   ref: string;
@@ -29,7 +24,7 @@ export async function moveRefs(
 ): Promise<void> {
   const input = moves.map((move) => `option no-deref\0${instruction(move)}\0`);
   await runGit(repository.context, commands.updateRefs(), input.join(''));
-  await syncRef(repository, RECORD_REF);
+  for (const { ref, to } of moves) if (to !== null) await syncRef(repository, ref);
 }
 
 function instruction({ ref, to, expected }: RefMove): string {

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../../support/folder.ts';
 import { repositoryAt } from '../../../support/git.ts';
 import { remoteOptions } from '../../../support/origin.ts';
 
-const OWN = 'refs/holdfast/ids';
+const OWN = 'refs/holdfast/record/0123456789ab';
 
 /** A `git` that first runs these lines of shell, and a function that replaces them. */
 async function scriptedGit(lines: string): Promise<{ path: string; behave(lines: string): Promise<void> }> {

@@ -115,7 +115,6 @@ describe('a mirror in which an old commit is damaged', () => {
     ['commonAncestor', (reader, first, last) => reader.commonAncestor(first, last)],
     ['lastChange', (reader, _, last) => reader.lastChange(last)],
     ['touchedPaths', (reader, first, last) => reader.touchedPaths(first, last)],
-    ['commitsBetween', (reader, first, last) => reader.commitsBetween(first, last)],
     ['log', (reader, _, from) => reader.log({ from, until: null, limit: 9, skipsFirst: false })],
   ])('is made again by the next fetch after %s has failed on it', async (_name, read) => {
     const { source, first, last } = await damagedMirror();

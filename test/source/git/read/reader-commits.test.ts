@@ -106,21 +106,32 @@ describe('lastChange', () => {
   });
 });
 
-describe('touchedPaths and commitsBetween', () => {
-  it('return the paths below the folder, and the commits, of a range', async () => {
+describe('touchedPaths', () => {
+  it('returns the paths below the folder that a range of commits touched', async () => {
     const repository = await testRepository();
     const first = await repository.commit({ 'ds/a': '1', b: '1' });
-    const middle = await repository.commit({ 'ds/a': '2', 'ds/größe': '1', b: '2' });
+    await repository.commit({ 'ds/a': '2', 'ds/größe': '1', b: '2' });
     const last = await repository.commit({ 'ds/a': '1' });
     const { reader } = await openSource(join(repository.folder, 'ds'));
     expect(await reader.touchedPaths(first, last)).toEqual(new Set(['a', 'größe']));
     expect(await reader.touchedPaths(last, last)).toEqual(new Set());
     expect(await reader.touchedPaths(null, first)).toEqual(new Set(['a']));
-    expect(await reader.commitsBetween(first, last)).toEqual([last, middle]);
-    expect(await reader.commitsBetween(last, last)).toEqual([]);
   });
 
-  it('return both paths of a file that was renamed, without a change or with one', async () => {
+  it('returns a path whose old content one merge brings back, and another one replaces again', async () => {
+    const repository = await testRepository();
+    const old = await repository.commit({ 'ds/a': 'old', 'ds/b': '1' });
+    const first = await repository.commit({ 'ds/a': 'new' });
+    const merge = (files: string, ...parents: string[]): Promise<string> =>
+      repository.git('commit-tree', `${files}^{tree}`, '-m', 'x', ...parents.flatMap((id) => ['-p', id]));
+    const back = await merge(old, old, first);
+    const again = await merge(first, await merge(first, first), back);
+    const { reader } = await openSource(join(repository.folder, 'ds'));
+    expect(await reader.touchedPaths(first, again)).toEqual(new Set(['a']));
+    expect(await reader.touchedPaths(first, await merge(first, first, old))).toEqual(new Set());
+  });
+
+  it('returns both paths of a file that was renamed, without a change or with one', async () => {
     const repository = await testRepository();
     const lines = Array.from({ length: 20 }, (_, line) => `# ${line}\n`).join('');
     const first = await repository.commit({ 'ds/a': lines, 'ds/b': `${lines}b` });

@@ -275,10 +275,7 @@ describe('a clone', () => {
     expect(await reader.touchedPaths(from, to)).toEqual(new Set(['apps/old.yaml']));
     await clone.git('fetch', '--quiet', '--depth=1');
     expect((await reader.history()).isComplete).toBe(false);
-    expect([await reader.touchedPaths(from, to), await reader.commitsBetween(from, to)]).toEqual([
-      null,
-      null,
-    ]);
+    expect(await reader.touchedPaths(from, to)).toBeNull();
     await clone.git('fetch', '--quiet', '--unshallow');
     expect((await reader.history()).isComplete).toBe(true);
   });
@@ -295,7 +292,7 @@ describe('a ref that names a missing object', () => {
   });
 });
 
-it.each(['ids', 'ids-base', 'origin-ids', 'recording'])(
+it.each(['record/0123456789ab', 'origin-record/0123456789ab', 'recording'])(
   'a missing object at refs/holdfast/%s, of the record of ids, leaves the history complete',
   async (name) => {
     const repository = await newRepository();

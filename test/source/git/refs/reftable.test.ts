@@ -10,6 +10,7 @@ import type { Head } from '../../../../src/source/source.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { repositoryAt, type TestRepository } from '../../../support/git.ts';
 import { HAS_REFTABLE, REFTABLE } from '../../../support/reftable.ts';
+import { recordDraft } from '../record/record-draft.ts';
 import { draftOf, newRepository, openSource, publishOne } from '../support.ts';
 
 const FILES = { 'ds/apps/web.yaml': 'a: web\n', 'else.txt': 'e\n' };
@@ -100,12 +101,12 @@ describe.skipIf(!HAS_REFTABLE)('a repository that keeps its refs in tables', () 
 
   it('keeps the record of ids, and refuses a write if another process has written or deleted it', async () => {
     const { repository, source } = await open();
-    const record = { files: new Map([['ids.json', '{}']]), expected: null, keepsOtherFiles: false, at: 0 };
-    const version = await source.record.write(record);
-    expect(await source.record.read()).toEqual({ version, files: record.files });
-    await expect(source.record.write(record)).rejects.toMatchObject({ kind: 'moved-on' });
-    await repository.git('update-ref', '-d', 'refs/holdfast/ids');
-    await expect(source.record.write({ ...record, expected: version })).rejects.toMatchObject({
+    const draft = recordDraft({ 'ids.json': '{}' }, null);
+    const tip = await source.record.write(draft);
+    expect(await source.record.read()).toMatchObject({ tip, files: draft.files });
+    await expect(source.record.write(draft)).rejects.toMatchObject({ kind: 'moved-on' });
+    await repository.git('update-ref', '-d', source.record.name);
+    await expect(source.record.write({ ...draft, base: tip })).rejects.toMatchObject({
       kind: 'moved-on',
     });
   });
@@ -135,7 +136,7 @@ describe.skipIf(!HAS_REFTABLE)('a repository that keeps its refs in tables', () 
   it('moves several refs all or none', async () => {
     const { repository, source } = await open();
     const tip = await repository.git('rev-parse', 'main');
-    const [one, other] = ['refs/holdfast/ids', 'refs/holdfast/ids-base'];
+    const [one, other] = ['refs/holdfast/one', 'refs/holdfast/other'];
     await moveRefs(source.repository, [
       { ref: one, to: tip, expected: null },
       { ref: other, to: tip },

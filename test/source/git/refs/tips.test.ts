@@ -5,7 +5,7 @@ import { realBranch, refTips } from '../../../../src/source/git/refs/tips.ts';
 import type { TestRepository } from '../../../support/git.ts';
 import { contextAt, newRepository, repositoryOf } from '../support.ts';
 
-const REF = 'refs/holdfast/ids';
+const REF = 'refs/holdfast/record/0123456789ab';
 
 async function tipOf({ folder }: TestRepository): Promise<string | null | undefined> {
   const [tip] = await refTips({ context: contextAt(folder), commonFolder: join(folder, '.git') }, [REF]);

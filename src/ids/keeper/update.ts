@@ -19,8 +19,6 @@ const RESEND_AFTER = 600_000;
 /** How often an update is tried while other managers write. */
 const MAX_ATTEMPTS = 5;
 
-const OF_ANOTHER =
-  'the ref has the record of ids of another manager of the same folder, so the ids of this one are not recorded; run one manager per folder (with GIT_REMOTE, per folder and branch), and restart this one when the other is gone';
 const AHEAD =
   'the record of ids is ahead of the store: another manager is running on a copy of it; stop one of them';
 const TOO_LARGE = 'there are more names than a record of ids can hold';
@@ -112,7 +110,7 @@ export class RecordUpdate {
     if (typeof content === 'string') return { ...NOTHING, tip, replaced: content };
     if (tip !== this.#taken) {
       await this.#reportForeign(version, content, state);
-      if (content.meta.fleet !== state.fleet) throw new HoldfastError('conflict', OF_ANOTHER);
+      if (content.meta.fleet !== state.fleet) throw new HoldfastError('conflict', ofAnother(record.name));
       if (await areBehind(await counters.counters(0), content.rows))
         throw new HoldfastError('conflict', AHEAD);
     }
@@ -190,6 +188,10 @@ export class RecordUpdate {
       throw error;
     }
   }
+}
+
+function ofAnother(name: string): string {
+  return `${name} has the record of ids of another manager of the same folder, so the ids of this one are not recorded; run one manager per folder (with GIT_REMOTE, per folder and branch), and restart this one when the other is gone`;
 }
 
 function totalsOf(rows: readonly CounterRow[]): Pick<RecordMeta, 'rows' | 'highest'> {

@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import type * as z from 'zod';
 import { once } from '../../async/once.ts';
 import { isNotModified, sendNotModified } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
-import type { OpenApiDocument } from './document.ts';
+import { mapValues, type OpenApiDocument } from './document.ts';
 import { TAGS } from './documented.ts';
 import { withHeaders, withTimeouts } from './every-operation.ts';
+import { createSchemaWriter, type SchemaWriter } from './json-schema.ts';
+import type { ReplyDocs } from './replies.ts';
 import { withLongNumbers, withUsedSchemas } from './schemas.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
@@ -15,6 +17,7 @@ commit, and this API and the devices see what is committed. Restarts and prunes 
 
 /** Describes every route that is registered after this call, and serves the description at `/openapi.json`. */
 export async function useOpenApi(app: FastifyInstance, version: string): Promise<void> {
+  const writer = createSchemaWriter();
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -29,8 +32,15 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
       components: { securitySchemes: { basic: { type: 'http', scheme: 'basic' } } },
       security: [{ basic: [] }],
     },
-    transform: jsonSchemaTransform,
-    transformObject: (document) => complete(jsonSchemaTransformObject(document) as OpenApiDocument),
+    transform: ({ schema, url }) => ({
+      schema: isRouteSchema(schema) ? written(schema, writer) : schema,
+      url,
+    }),
+    transformObject: (document) => {
+      const { openapiObject } = document as { openapiObject: OpenApiDocument };
+      const components = { ...openapiObject.components, schemas: writer.components() };
+      return complete({ ...openapiObject, components });
+    },
   });
   // Anyone may request it. All replies share one buffer, so that those that nobody reads take no memory.
   const rendered = once(() => {
@@ -42,6 +52,30 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
     reply.header('etag', etag);
     return isNotModified(request, etag) ? sendNotModified(request, reply) : reply.type(JSON_TYPE).send(body);
   });
+}
+
+/** The schema of a route, as `documented` returns it. */
+interface RouteSchema extends Partial<Record<(typeof REQUEST_PARTS)[number], z.ZodType>> {
+  response: Readonly<Record<string, ReplyDocs | z.ZodNull>>;
+}
+
+const REQUEST_PARTS = ['params', 'querystring', 'body'] as const;
+
+function isRouteSchema(schema: object): schema is RouteSchema {
+  return 'response' in schema;
+}
+
+/** Returns the schema of a route with JSON Schemas in place of those of zod. */
+function written(schema: RouteSchema, { write }: SchemaWriter): object {
+  const parts = REQUEST_PARTS.map((part) => [part, schema[part] && write(schema[part], 'input')]);
+  const response = mapValues(schema.response, (reply) => {
+    if (!('content' in reply)) return write(reply, 'output');
+    return {
+      ...reply,
+      content: mapValues(reply.content, (one) => ({ schema: write(one.schema, 'output') })),
+    };
+  });
+  return { ...schema, ...Object.fromEntries(parts), response };
 }
 
 function complete(document: OpenApiDocument): OpenApiDocument {

@@ -15,7 +15,7 @@ export function adopt(memory: Memory, wanted: Wanted, actual: Actual): Memory {
     const good = adopted(app, apps[app.name]?.good ?? null, found, wanted.source);
     apps[app.name] = { ...NO_MEMORY, good };
   }
-  return { ...memory, source: wanted.source, groupId: wanted.groupId, pruneId: null, handovers: [], apps };
+  return { ...memory, source: wanted.source, groupId: wanted.groupId, pruneId: null, apps };
 }
 
 interface Found {

@@ -1,7 +1,7 @@
 import type { Aim } from './judge.ts';
 import type { Actual, HostPort } from './model.ts';
 import { portsOfAll, portText, sharedPort } from './ports.ts';
-import { type AppView, currentsOf, isOfVersion, isUp } from './view.ts';
+import { type AppView, currentsOf, isKnownGood, isOfVersion, isUp } from './view.ts';
 
 /** An app, and what is to become of it. */
 export interface Judged {
@@ -18,7 +18,7 @@ export function settlePorts(judged: readonly Judged[], actual: Actual): Judged[]
   for (;;) {
     const index = settled.findIndex((app) => rivalOf(app, settled, actual) !== null);
     const loser = settled[index];
-    if (loser === undefined) return settled;
+    if (loser === undefined) return settled.map((app) => withHeir(app, settled));
     const text = rivalOf(loser, settled, actual) ?? '';
     const aim: Aim = { kind: 'stay', obstacle: { code: 'port-conflict', text }, failed: null };
     settled = settled.with(index, { ...loser, aim });
@@ -53,7 +53,14 @@ function comesFirst(view: AppView, other: AppView, port: HostPort, isListedFirst
 /** Returns the ports that an app holds once its aim is reached. */
 function keptPorts({ view, aim }: Judged): HostPort[] {
   if (aim.kind === 'stop') return [];
-  return aim.kind === 'run' ? portsOfAll(aim.version.record, aim.version.count) : heldPorts(view);
+  return aim.kind === 'run' ? portsOfAll(aim.version.record, aim.version.count) : ownPorts(view);
+}
+
+/** Returns the ports that the current containers of an app hold now, and those of its good version, which may be stopped. */
+function ownPorts(view: AppView): HostPort[] {
+  const { good } = view.memory;
+  const known = good?.record?.running === true ? portsOfAll(good.record, good.count) : [];
+  return [...heldPorts(view), ...known];
 }
 
 /** Returns the ports that an app's current containers hold now. */
@@ -61,24 +68,33 @@ function heldPorts(view: AppView): HostPort[] {
   return currentsOf(view).flatMap(({ ports }) => ports);
 }
 
-/**
- * Keeps an app that was to stop if the one that takes over a port of its has failed and has nothing to go back to: better
- * the old one than none.
- */
+/** Keeps an app that was to stop, or has it back, if the one that takes over a port of its has failed: better that than none. */
 function keepWhatIsTaken(app: Judged, all: readonly Judged[]): Judged {
-  if (app.aim.kind !== 'stop' || currentsOf(app.view).length === 0) return app;
-  const { good } = app.view.memory;
-  const known = good?.record?.running === true ? portsOfAll(good.record, good.count) : [];
-  const held = [...heldPorts(app.view), ...known];
-  const heir = all.find(({ view, aim }) => {
-    if (aim.kind !== 'stay' || aim.failed === null || (view.memory.good?.imageId ?? null) !== null)
-      return false;
-    const record = view.wanted?.record ?? null;
-    return record !== null && sharedPort(held, portsOfAll(record, view.wanted?.count ?? 0)) !== null;
-  });
-  if (heir === undefined) return app;
+  const heir = heirOf(app, all);
+  if (heir?.aim.kind !== 'stay') return app;
   const text = `it keeps running, since ${heir.view.name}, which takes over its port, has failed`;
   return { ...app, aim: { kind: 'stay', obstacle: { code: 'port-conflict', text }, failed: null } };
+}
+
+/** Says which app takes over a port of one that is to stop: until that is known to be good, this one can come back. */
+function withHeir(app: Judged, all: readonly Judged[]): Judged {
+  const heir = heirOf(app, all);
+  return heir?.aim.kind === 'run' ? { ...app, aim: { kind: 'stop', heir: heir.view.name } } : app;
+}
+
+function heirOf({ view, aim }: Judged, all: readonly Judged[]): Judged | undefined {
+  if (aim.kind !== 'stop' || view.containers.length === 0) return undefined;
+  const held = ownPorts(view);
+  return all.find((other) => sharedPort(held, portsToProve(other)) !== null);
+}
+
+/** Returns the ports that an app takes with a version that is not known to be good, or that has failed. */
+function portsToProve({ view, aim }: Judged): HostPort[] {
+  if (aim.kind === 'run' && !isKnownGood(view, aim.version))
+    return portsOfAll(aim.version.record, aim.version.count);
+  if (aim.kind !== 'stay' || aim.failed === null) return [];
+  const { record = null, count = 0 } = view.wanted ?? {};
+  return record === null ? [] : portsOfAll(record, count);
 }
 
 /** Returns the ports that an app holds now and is to give up. */
@@ -98,23 +114,12 @@ function takesOver({ aim }: Judged, other: Judged): boolean {
   return sharedPort(portsOfAll(aim.version.record, aim.version.count), portsToGiveUp(other)) !== null;
 }
 
-/**
- * Divides the apps into those that are changed together: one that takes over a port of another, and those that have begun
- * to (`handovers`). All others are on their own.
- */
-export function groupByPorts(
-  judged: readonly Judged[],
-  handovers: readonly (readonly string[])[],
-): Judged[][] {
+/** Divides the apps into those that give up ports to one another, and wait for each other until all is staged. */
+export function groupByPorts(judged: readonly Judged[]): Judged[][] {
   const groups: Judged[][] = [];
   for (const app of judged) {
     const linked = groups.filter((group) =>
-      group.some(
-        (other) =>
-          takesOver(app, other) ||
-          takesOver(other, app) ||
-          handovers.some((names) => names.includes(app.view.name) && names.includes(other.view.name)),
-      ),
+      group.some((other) => takesOver(app, other) || takesOver(other, app)),
     );
     for (const group of linked) groups.splice(groups.indexOf(group), 1);
     groups.push([...linked.flat(), app]);

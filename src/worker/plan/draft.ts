@@ -110,10 +110,6 @@ export class Draft {
     this.#session = { ...this.#session, stale: { ...this.#session.stale, [app]: stale } };
   }
 
-  setHandovers(handovers: string[][]): void {
-    this.#memory = { ...this.#memory, handovers };
-  }
-
   /** Begins to watch a container from now on: what happened to it before does not count against it. */
   sight({ id, restarts }: Container): void {
     const sightings = { ...this.#session.sightings, [id]: { since: this.world.now, restarts } };

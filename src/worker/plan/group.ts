@@ -6,18 +6,20 @@ import { verdictOnAll } from './gate.ts';
 import { heal } from './heal.ts';
 import type { Aim } from './judge.ts';
 import type { Container, Obstacle } from './model.ts';
+import { isWayBackFree } from './ports.ts';
 import { pendingSlots, prepare, problemOf, stagedImage, stateWithout } from './prepare.ts';
-import { goBackTogether, planStay } from './stay.ts';
-import { discardStep } from './steps.ts';
-import { isRolling, type Swapping, swap } from './swap.ts';
+import { planStay } from './stay.ts';
+import { discardStep, stopStep } from './steps.ts';
+import { isRolling, retireStep, type Swapping, swap } from './swap.ts';
 import type { Version } from './version.ts';
-import { type AppView, currentsOf, isOfVersion, isUp, NO_MEMORY, risenOf } from './view.ts';
+import { type AppView, currentsOf, isKnownGood, isOfVersion, isUp, NO_MEMORY, risenOf } from './view.ts';
 
 type Run = Judged & { aim: Extract<Aim, { kind: 'run' }> };
+type Stop = Judged & { aim: Extract<Aim, { kind: 'stop' }> };
 
 /**
- * Plans the next steps of apps that are changed together; most are alone. In a group, all is staged before anything stops,
- * and if one fails, all go back.
+ * Plans the next steps of apps that give up ports to one another; most are alone. In a group, all is staged before anything
+ * stops.
  */
 export function planGroup(group: readonly Judged[], draft: Draft): void {
   if (group.some(({ view }) => draft.world.busy.has(view.name))) return;
@@ -26,15 +28,17 @@ export function planGroup(group: readonly Judged[], draft: Draft): void {
     stopRisen(risen, draft);
     return;
   }
-  if (group.length > 1 && group.some(({ aim }) => aim.kind === 'stay' && aim.failed !== null)) {
-    goBackTogether(group, draft);
-    return;
-  }
   for (const { view, aim } of group) if (aim.kind === 'stay') planStay(view, aim, draft);
   const runs = group.filter((app): app is Run => app.aim.kind === 'run');
-  const stops = group.filter(({ aim }) => aim.kind === 'stop').map(({ view }) => view);
-  if (runs.length === 0) for (const view of stops) planStop(view, draft);
-  else planRuns(runs, stops, draft);
+  const stops = group.filter((app): app is Stop => app.aim.kind === 'stop');
+  const isLeaving = ({ view }: Stop): boolean => runs.length > 0 && currentsOf(view).length > 0;
+  for (const stop of stops) if (!isLeaving(stop)) planStop(stop, draft);
+  if (runs.length > 0)
+    planRuns(
+      runs,
+      stops.filter(isLeaving).map(({ view }) => view),
+      draft,
+    );
 }
 
 function stopRisen(risen: readonly Container[], draft: Draft): void {
@@ -44,25 +48,26 @@ function stopRisen(risen: readonly Container[], draft: Draft): void {
   }
 }
 
-function planRuns(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
+function planRuns(runs: readonly Run[], leaving: readonly AppView[], draft: Draft): void {
   const swapping = stageAll(runs, draft);
   if (swapping === 'failed') return;
   if (swapping === 'waiting') {
-    waitTogether(runs, stops, draft);
+    waitTogether(runs, leaving, draft);
     return;
   }
-  const leaving = stops.filter((view) => currentsOf(view).length > 0);
   for (const view of leaving) swapping.push({ view, version: null, hasPassed: true });
   const obstacle = swap(swapping, draft);
-  if (stops.length > 0 || runs.length > 1)
-    rememberHandover([...runs.map(({ view }) => view), ...stops], draft);
   if (obstacle !== null) {
     blockAll(runs, leaving, obstacle, draft);
     return;
   }
-  startNew(runs, draft);
-  const isSwapped = leaving.length === 0 && swapping.every(({ view, version }) => isComplete(view, version));
-  if (isSwapped && swapping.every(({ hasPassed }) => hasPassed)) finish(runs, stops, draft);
+  for (const { name } of leaving) draft.setPhase(name, 'updating');
+  startNew(runs, leaving, draft);
+  for (const app of swapping) {
+    const run = runs.find(({ view }) => view.name === app.view.name);
+    if (run !== undefined && app.hasPassed && pendingSlots(app.view, run.aim.version).length === 0)
+      finish(run, draft);
+  }
 }
 
 /** Judges what runs already of the new versions, and stages the rest. Returns what is ready to take over. */
@@ -103,16 +108,10 @@ function judgeNew(view: AppView, version: Version, draft: Draft): 'passed' | 'wa
   return 'waiting';
 }
 
-/** Whether the device has the version, and it has been well. */
-function isKnownGood({ memory: { good } }: AppView, { id, source }: Version): boolean {
-  return good?.id === id && good.source === source;
-}
-
-/** Whether there is something to go back to that was well when it was replaced. */
+/** Whether there is something to go back to that was well when it was replaced, and whose ports nobody has taken since. */
 function canGoBack({ name, memory, slots }: AppView, { id }: Version, draft: Draft): boolean {
-  const { rules } = draft.world;
-  if (!rules.rollback) return false;
-  if (isInHandover(name, draft)) return true;
+  const { rules, actual } = draft.world;
+  if (!rules.rollback || !isWayBackFree(name, memory.good, actual)) return false;
   if (memory.wayBack?.id === id) return memory.wayBack.isGood;
   return [...slots.values()].some(({ old }) => old !== undefined);
 }
@@ -130,10 +129,6 @@ function takeBack(
   draft.setPhase(view.name, 'updating', { code, text });
 }
 
-function isInHandover(name: string, { world }: Draft): boolean {
-  return world.memory.handovers.some((names) => names.includes(name));
-}
-
 /** While a version is being staged, what runs is kept alive. */
 function healMeanwhile(view: AppView, version: Version, draft: Draft): void {
   const before = currentsOf(view).filter(
@@ -143,7 +138,7 @@ function healMeanwhile(view: AppView, version: Version, draft: Draft): void {
   heal(view.name, before, view.memory.good, draft);
 }
 
-function waitTogether(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
+function waitTogether(runs: readonly Run[], leaving: readonly AppView[], draft: Draft): void {
   const slow = runs.find(({ view }) => draft.phases.has(view.name))?.view.name ?? '';
   for (const { view } of runs)
     if (!draft.phases.has(view.name)) {
@@ -153,7 +148,7 @@ function waitTogether(runs: readonly Run[], stops: readonly AppView[], draft: Dr
   // Nobody knows how long a trouble takes: until then, what was to leave is kept.
   const text = `it keeps running until ${slow}, which takes over its port, is ready`;
   const isHeld = (draft.phases.get(slow)?.obstacle ?? null) !== null;
-  for (const { name } of stops)
+  for (const { name } of leaving)
     if (isHeld) draft.setPhase(name, 'kept', { code: 'port-conflict', text });
     else draft.setPhase(name, 'updating');
 }
@@ -163,21 +158,10 @@ function blockAll(runs: readonly Run[], leaving: readonly AppView[], obstacle: O
   for (const { name } of leaving) draft.setPhase(name, 'kept', obstacle);
 }
 
-function rememberHandover(views: readonly AppView[], draft: Draft): void {
-  const names = views.map(({ name }) => name).sort();
-  const others = draft.world.memory.handovers.filter((known) => !known.some((name) => names.includes(name)));
-  draft.setHandovers([...others, names]);
-}
-
-function isComplete(view: AppView, version: Version | null): boolean {
-  return version === null ? currentsOf(view).length === 0 : pendingSlots(view, version).length === 0;
-}
-
 /** Starts what has taken over, and heals what is known to be good. Nothing starts before all that has to go is stopped. */
-function startNew(runs: readonly Run[], draft: Draft): void {
-  const isStopping = draft.steps.some(
-    (step) => step.do === 'stop' && runs.some(({ view }) => view.name === step.app),
-  );
+function startNew(runs: readonly Run[], leaving: readonly AppView[], draft: Draft): void {
+  const names = [...runs.map(({ view }) => view), ...leaving].map(({ name }) => name);
+  const isStopping = draft.steps.some((step) => step.do === 'stop' && names.includes(step.app));
   for (const { view, aim } of runs) {
     const { version } = aim;
     if (isStopping) {
@@ -230,21 +214,13 @@ function showSteady(view: AppView, currents: readonly Container[], version: Vers
   draft.setPhase(view.name, isWell ? (isStarting ? 'updating' : 'running') : 'failing', obstacle);
 }
 
-/** All is well: the versions are good now, and what is left of earlier ones goes. */
-function finish(runs: readonly Run[], stops: readonly AppView[], draft: Draft): void {
-  const handovers = draft.world.memory.handovers.filter(
-    (names) => !names.some((name) => runs.some(({ view }) => view.name === name)),
-  );
-  if (handovers.length !== draft.world.memory.handovers.length) draft.setHandovers(handovers);
-  for (const { view, aim } of runs) {
-    const { version } = aim;
-    if (!isKnownGood(view, version)) confirm(view, version, draft);
-    const rest = leftovers(view, version, draft);
-    if (rest.length > 0) showLeftovers(view, draft);
-    else draft.clear(view.name, 'change');
-    draft.steps.push(...rest);
-  }
-  for (const view of stops) planStop(view, draft);
+/** All is well: the version is good now, and what is left of earlier ones goes. */
+function finish({ view, aim: { version } }: Run, draft: Draft): void {
+  if (!isKnownGood(view, version)) confirm(view, version, draft);
+  const rest = leftovers(view, version, draft);
+  if (rest.length > 0) showLeftovers(view, draft);
+  else draft.clear(view.name, 'change');
+  draft.steps.push(...rest);
 }
 
 /** What runs is as wanted: that remains cannot be removed is a warning. */
@@ -277,6 +253,18 @@ function leftovers(view: AppView, { count }: Version, draft: Draft) {
     .map((container) => discardStep(container, draft));
 }
 
+function hasWayBack({ slots }: AppView): boolean {
+  return [...slots.values()].some(({ current, old }) => (current ?? old) !== undefined);
+}
+
+/** Stops what an heir takes a port over from, and keeps it until that is good. */
+function setAside(view: AppView, draft: Draft): void {
+  const up = view.containers.filter(isUp);
+  if (up.length > 0) draft.steps.push(...up.map((container) => stopStep(container, draft)));
+  else draft.steps.push(...currentsOf(view).map((container) => retireStep(container, [view], draft)));
+  draft.setPhase(view.name, 'updating');
+}
+
 function showStopping({ name, containers }: AppView, draft: Draft): void {
   const trouble = draft.trouble(name, 'change');
   if (trouble === undefined) draft.setPhase(name, 'updating');
@@ -287,9 +275,13 @@ function showStopping({ name, containers }: AppView, draft: Draft): void {
     });
 }
 
-/** Stops and removes all containers of an app. */
-function planStop(view: AppView, draft: Draft): void {
+/** Stops and removes all containers of an app; those that can come back only once the app's heir is good. */
+function planStop({ view, aim: { heir } }: Stop, draft: Draft): void {
   const { name, wanted, containers } = view;
+  if (heir !== null && hasWayBack(view)) {
+    setAside(view, draft);
+    return;
+  }
   for (const container of containers) draft.steps.push(discardStep(container, draft));
   if (containers.length > 0) {
     showStopping(view, draft);

@@ -8,8 +8,8 @@ import type { AppView } from './view.ts';
 export type Aim =
   /** Bring it to a version, and keep it well. */
   | { kind: 'run'; version: Version }
-  /** Remove its containers. */
-  | { kind: 'stop' }
+  /** Remove its containers. `heir`: an app that takes over a port of its and is not known to be good yet; until then they stay. */
+  | { kind: 'stop'; heir: string | null }
   /** Leave it as it is, and heal what was good. `failed`: a version that has to be taken back first, if it is there. */
   | { kind: 'stay'; obstacle: Obstacle | null; failed: Failed | null };
 
@@ -17,7 +17,7 @@ export type Aim =
 export function judge(view: AppView, wanted: Wanted | null, session: Session, now: number): Aim {
   const app = view.wanted;
   if (wanted === null) return stay(null);
-  if (app === null) return { kind: 'stop' };
+  if (app === null) return { kind: 'stop', heir: null };
   if (app.obstacle !== null || !isValid(app)) return stay(app.obstacle);
   const { good } = view.memory;
   const has = good?.source === wanted.source ? good : null;
@@ -26,7 +26,7 @@ export function judge(view: AppView, wanted: Wanted | null, session: Session, no
   const takenBack = view.memory.failed ?? markedVersion(view, wanted.source);
   const failed = failedVersion(view, app, takenBack, session, now);
   if (failed !== null) return stay({ code: failed.code, text: failed.text }, failed);
-  if (!app.record.running) return { kind: 'stop' };
+  if (!app.record.running) return { kind: 'stop', heir: null };
   return { kind: 'run', version: versionOf(app, wanted.source, has, takenBack) };
 }
 

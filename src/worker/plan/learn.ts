@@ -1,6 +1,7 @@
 import type { TroubleCode } from '../../protocol/report.ts';
 import type { Memory } from './memory.ts';
 import type { Actual, Step } from './model.ts';
+import { isWayBackFree } from './ports.ts';
 import { type Lane, type Moment, type Session, without, withoutTrouble, withTrouble } from './session.ts';
 import { NO_MEMORY } from './view.ts';
 
@@ -100,7 +101,7 @@ function learnFailure(
   const trouble = { id, code, text };
   // An attempt to heal was counted when it was planned.
   const session =
-    lane === 'heal' && hasNoted(known.session, step.app, moment)
+    lane === 'heal' && hasNoted(known.session, step, moment)
       ? known.session
       : withTrouble(known.session, step.app, lane, trouble, moment);
   if (result.isStuck === true && 'container' in step)
@@ -126,10 +127,9 @@ function withStuck(session: Session, container: string): Session {
 }
 
 /** Whether something well waits to come back if a new version does not start. */
-function canGoBack(memory: Memory, app: string, id: number, actual: Actual): boolean {
-  const wayBack = memory.apps[app]?.wayBack;
-  if (wayBack?.id !== id || !(wayBack.isGood || isInHandover(memory, app))) return false;
-  return hasOld(actual, app, memory);
+function canGoBack({ apps }: Memory, app: string, id: number, actual: Actual): boolean {
+  const { good = null, wayBack } = apps[app] ?? {};
+  return wayBack?.id === id && wayBack.isGood && isWayBackFree(app, good, actual);
 }
 
 /** Returns the id of the version that a step is for; 0 if it is for none. */
@@ -138,16 +138,7 @@ function idOf(step: Step): number {
   return step.do === 'create' ? step.record.app_id : 0;
 }
 
-function isInHandover({ handovers }: Memory, app: string): boolean {
-  return handovers.some((names) => names.includes(app));
-}
-
-/** Whether something waits to come back, of this app or of one that it took a port over from. */
-function hasOld(actual: Actual, app: string, { handovers }: Memory): boolean {
-  const names = [app, ...handovers.filter((known) => known.includes(app)).flat()];
-  return actual.containers.some(({ app: owner, role }) => role === 'old' && names.includes(owner));
-}
-
-function hasNoted({ troubles }: Session, app: string, { now }: Moment): boolean {
-  return (troubles[app]?.heal?.nextTry ?? now) > now;
+function hasNoted({ troubles }: Session, step: Step, { now }: Moment): boolean {
+  const { id, nextTry = now } = troubles[step.app]?.heal ?? {};
+  return nextTry > now && (step.do !== 'start' || step.id === id);
 }

@@ -72,8 +72,6 @@ export const Memory = z.object({
   /** The last prune that was carried out, or the first that was seen. */
   pruneId: z.int().nullable(),
   apps: z.record(z.string(), AppMemory),
-  /** Apps that hand a port over among themselves, and go back together if one of them fails. */
-  handovers: z.array(z.array(z.string())),
   /** By image id. */
   pulled: z.record(z.string(), Pulled),
 });
@@ -92,7 +90,6 @@ export function emptyMemory(): Memory {
     groupId: null,
     pruneId: null,
     apps: {},
-    handovers: [],
     pulled: {},
   };
 }

@@ -32,7 +32,7 @@ export interface Plan {
  */
 export function plan(world: World): Plan {
   const { draft, judged } = judgedIn(world);
-  const jobs = groupByPorts(judged, draft.world.memory.handovers).flatMap((group) => planJob(group, draft));
+  const jobs = groupByPorts(judged).flatMap((group) => planJob(group, draft));
   const result = draft.result();
   const phases = phasesAfter(draft, judged);
   return {

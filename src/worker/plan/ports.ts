@@ -1,6 +1,7 @@
 import type { AppRecord } from '../../protocol/info.ts';
 import { parsePort } from '../../protocol/ports.ts';
-import type { HostPort } from './model.ts';
+import type { Good } from './memory.ts';
+import type { Actual, HostPort } from './model.ts';
 
 /** Whether an app uses the network of the machine itself, or none: then it publishes no ports. */
 function hasOwnNetwork({ networks }: AppRecord): boolean {
@@ -20,6 +21,13 @@ export function portsOf(record: AppRecord, slot: number): HostPort[] {
 /** Returns the ports of the machine that all containers of an app take. */
 export function portsOfAll(record: AppRecord, count: number): HostPort[] {
   return Array.from({ length: count }, (_, index) => portsOf(record, index + 1)).flat();
+}
+
+/** Whether the version of an app that was good last could have its ports again. */
+export function isWayBackFree(app: string, good: Good | null, { containers }: Actual): boolean {
+  if (good?.record == null) return true;
+  const taken = containers.flatMap((container) => (container.app === app ? [] : container.ports));
+  return sharedPort(portsOfAll(good.record, good.count), taken) === null;
 }
 
 const EVERYWHERE = new Set([null, '', '0.0.0.0', '::']);

@@ -26,12 +26,21 @@ export function swap(apps: readonly Swapping[], draft: Draft): Obstacle | null {
     return { code: 'disk-pressure', text: 'the disk is full, so nothing that runs is stopped' };
   const taken = foreignWithOldName(leaving, draft);
   if (taken !== undefined) return nameTaken(taken);
-  for (const { view, version } of apps) if (version !== null) noteWayBack(view, version, draft);
+  const leavers = apps.flatMap(({ view, version }) => (version === null ? currentsOf(view) : []));
+  for (const { view, version } of apps) if (version !== null) noteWayBack(view, version, leavers, draft);
   if (running.length > 0) {
     draft.steps.push(...running.map((container) => stopStep(container, draft)));
     return null;
   }
-  draft.steps.push(...leaving.map((container) => retireStep(container, apps, draft)));
+  draft.steps.push(
+    ...leaving.map((container) =>
+      retireStep(
+        container,
+        apps.map(({ view }) => view),
+        draft,
+      ),
+    ),
+  );
   for (const app of apps) draft.steps.push(...promotions(app, draft));
   return null;
 }
@@ -44,7 +53,7 @@ function foreignWithOldName(leaving: readonly Container[], { world: { actual, ru
 
 /** Returns the containers that have lost their place. They hold ports all the same if somebody has started them. */
 function displacedOf({ slots }: AppView): Container[] {
-  const kept = [...slots.values()].flatMap(({ old, failed }) => [old, failed]);
+  const kept = [...slots.values()].flatMap(({ joining, old, failed }) => [joining, old, failed]);
   return kept.filter((container) => container !== undefined);
 }
 
@@ -85,9 +94,10 @@ function leavingOf(app: Swapping, isHandover: boolean): Container[] {
 
 /**
  * Remembers, before the first container stops, whether what runs is worth going back to. If it has stopped already and
- * that was forgotten, it is; and so is a version that was good, which waits beside one that nobody has judged yet.
+ * that was forgotten, it is; and so is a version that was good, which waits beside one that nobody has judged yet, and an
+ * app that leaves, from which the version takes over a port.
  */
-function noteWayBack(view: AppView, version: Version, draft: Draft): void {
+function noteWayBack(view: AppView, version: Version, leavers: readonly Container[], draft: Draft): void {
   if (view.memory.wayBack?.id === version.id) return;
   const before = currentsOf(view).filter((current) => !isOfVersion(current, version));
   // What has stopped, without a trouble that is known, was stopped by a swap that was cut short, or by somebody's hand.
@@ -97,16 +107,18 @@ function noteWayBack(view: AppView, version: Version, draft: Draft): void {
       (state === 'running' && health !== 'unhealthy') || (state === 'exited' && isUntroubled),
   );
   const isThere = before.length > 0 || [...view.slots.values()].some(({ old }) => old !== undefined);
-  const isGood = draft.world.rules.rollback && isThere && (isWell || hasGoodOld(view));
+  const ports = portsOfAll(version.record, version.count);
+  const hasLeaver = leavers.some((leaver) => sharedPort(leaver.ports, ports) !== null);
+  const isGood = draft.world.rules.rollback && (hasLeaver || (isThere && (isWell || hasGoodOld(view))));
   draft.remember(view.name, { wayBack: { id: version.id, isGood } });
 }
 
 /**
  * A stopped container makes room. The slot can have an old one already: the better of the two is kept to go back to.
  */
-function retireStep(container: Container, apps: readonly Swapping[], draft: Draft): Step {
+export function retireStep(container: Container, views: readonly AppView[], draft: Draft): Step {
   const { app, slot } = container;
-  const view = apps.find((candidate) => candidate.view.name === app)?.view;
+  const view = views.find(({ name }) => name === app);
   const old = view?.slots.get(slot)?.old;
   if (old === undefined)
     return renameStep(container, containerName(draft.world.rules.prefix, app, slot, 'old'));

@@ -48,8 +48,8 @@ export function currentsOf({ slots }: AppView): Container[] {
  * with `restart: on-failure`, even if it was stopped before.
  */
 export function risenOf({ slots }: AppView): Container[] {
-  return [...slots.values()].flatMap(({ current, old, failed }) =>
-    current === undefined ? [] : [old, failed].filter((one) => one !== undefined).filter(isUp),
+  return [...slots.values()].flatMap(({ current, joining, old, failed }) =>
+    current === undefined ? [] : [joining, old, failed].filter((one) => one !== undefined).filter(isUp),
   );
 }
 
@@ -59,6 +59,11 @@ export function isOfVersion(container: Container | undefined, version: Version):
   return container.source === version.source
     ? container.appId >= version.floor
     : version.change !== 'restart';
+}
+
+/** Whether the device has a version, and it has been well. */
+export function isKnownGood({ memory: { good } }: AppView, { id, source }: Version): boolean {
+  return good?.id === id && good.source === source;
 }
 
 /** Whether a container is of the version that was good last. */

@@ -382,7 +382,7 @@ export class Watched {
         one.role === 'next' && one.state === 'created' && one.appId === id && ids.includes(one.imageId),
     );
     const failed = device.memory.apps[app]?.failed;
-    return isStaged || failed?.id === appId || device.memory.handovers.flat().includes(app);
+    return isStaged || failed?.id === appId;
   }
 
   #machine(): string {

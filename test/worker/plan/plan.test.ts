@@ -693,7 +693,6 @@ describe('a port', () => {
     expect(d.names()).toEqual(['new-1']);
     expect(d.log.indexOf('create new-1.next')).toBeLessThan(d.log.indexOf('stop old-1'));
     expect(d.log.indexOf('stop old-1')).toBeLessThan(d.log.indexOf('start new-1'));
-    expect(d.memory.handovers).toEqual([]);
   });
 
   test('is handed over within an app from a container that is too many', () => {
@@ -727,21 +726,33 @@ describe('a port', () => {
     d.settle();
     expect(d.running()).toEqual(['a-1 web:v1', 'b-1 web:v1']);
     expect(d.memory.apps).toMatchObject({ a: { good: { id: 2 } }, b: { good: { id: 2 } } });
-    expect(d.memory.handovers).toEqual([]);
   });
 
-  test('goes back on both sides if one side of an exchange fails', () => {
+  test('stays with the side of an exchange that is good if the other one fails, which is tried on', () => {
     const d = device(record('a', 1, { starting_ports: [80] }), record('b', 1, { starting_ports: [81] }));
     d.wanted = wanted([
       record('a', 2, { starting_ports: [81], container_image: 'web:crash' }),
       record('b', 2, { starting_ports: [80] }),
     ]);
     d.settle(100);
-    expect(d.running()).toEqual(['a-1 web:v1', 'b-1 web:v1']);
+    expect(d.running()).toEqual(['a-1 web:crash', 'b-1 web:v1']);
     expect(d.session.phases).toMatchObject({
-      a: { state: 'rolled_back' },
-      b: { state: 'kept', obstacle: { code: 'port-conflict' } },
+      a: { state: 'failing', obstacle: { code: 'crashed' } },
+      b: { state: 'running', obstacle: null },
     });
+    d.wanted = wanted([record('a', 3, { starting_ports: [81] }), record('b', 2, { starting_ports: [80] })]);
+    d.settle();
+    expect(d.running()).toEqual(['a-1 web:v1', 'b-1 web:v1']);
+  });
+
+  test('is kept for the app that leaves until the new one is good, although the worker is killed meanwhile', () => {
+    const d = device(record('old', 1, { starting_ports: [80] }));
+    d.wanted = wanted([record('new', 1, { starting_ports: [80], container_image: 'web:crash' })]);
+    while (d.session.phases['new']?.state !== 'checking') d.settle(1);
+    expect(d.names()).toEqual(['new-1', 'old-1.old']);
+    d.session = NEW_SESSION;
+    d.settle(100);
+    expect(d.running()).toEqual(['old-1 web:v1']);
   });
 
   test('that two apps want stays with the one that runs', () => {

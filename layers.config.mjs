@@ -171,7 +171,7 @@ export const layers = {
   'worker/http': { may: [], promise: 'a request over HTTP, to an address or a socket, with its limits' },
   'worker/engine': {
     may: ['errors', 'async', 'protocol', 'worker/http', 'worker/plan'],
-    promise: 'a client of the container engine (Docker, Podman)',
+    promise: 'a client of the container engine, Docker',
   },
   'worker/memory': {
     may: ['errors', 'async', 'disk', 'protocol', 'worker/http', 'worker/plan'],

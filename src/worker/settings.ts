@@ -66,7 +66,7 @@ export const WORKER_SETTINGS = {
   ),
   ENGINE: optional(
     Socket,
-    'socket of the container engine; if unset, that of DOCKER_HOST, else /var/run/docker.sock or /run/podman/podman.sock',
+    'socket of the container engine; if unset, that of DOCKER_HOST, else /var/run/docker.sock',
   ),
   DOCKER_CONFIG: optional(
     Text,

@@ -90,7 +90,7 @@ const TABLE: Record<keyof WorkerConfig, { accepts: [string, unknown][]; refuses?
   },
   ENGINE: {
     accepts: [
-      ['/run/podman/podman.sock', '/run/podman/podman.sock'],
+      ['/run/engine/docker.sock', '/run/engine/docker.sock'],
       ['unix:///var/run/docker.sock', '/var/run/docker.sock'],
     ],
     refuses: [

@@ -33,7 +33,7 @@ export function endpointOf(network: string | undefined, app: string): { Aliases:
  * Returns the body that creates a container. It is in the first of its networks alone, since engines below API 1.44 take
  * only one; the others are joined before it starts. What is undefined here is as the image says.
  */
-export function createBody(spec: ContainerSpec, product: string) {
+export function createBody(spec: ContainerSpec) {
   const { record } = spec;
   const [network = ''] = networksOf(spec);
   const endpoint = endpointOf(network, record.app_name);
@@ -57,7 +57,7 @@ export function createBody(spec: ContainerSpec, product: string) {
       Binds: record.volumes,
       Devices: record.devices.map(deviceOf),
       Privileged: record.privileged,
-      RestartPolicy: restartPolicyOf(record.restart, product),
+      RestartPolicy: restartPolicyOf(record.restart),
       ...limitsOf(record),
       ReadonlyRootfs: record.read_only,
       Tmpfs: record.tmpfs && Object.fromEntries(record.tmpfs.map(tmpfsOf)),
@@ -74,10 +74,9 @@ export function createBody(spec: ContainerSpec, product: string) {
   };
 }
 
-/** Podman restarts without a pause; there the worker alone restarts what ended. */
-function restartPolicyOf(restart: string | undefined, product: string) {
+function restartPolicyOf(restart: string | undefined) {
   const { when, most } = restartPolicy(restart);
-  if (product === 'podman' || when === 'never') return { Name: 'no' };
+  if (when === 'never') return { Name: 'no' };
   return when === 'always'
     ? { Name: 'unless-stopped' }
     : { Name: 'on-failure', MaximumRetryCount: most ?? 0 };

@@ -13,7 +13,7 @@ import {
   type Image,
 } from './engine.ts';
 import { refusal } from './failures.ts';
-import { negotiate, type Session } from './negotiation.ts';
+import { negotiate } from './negotiation.ts';
 import { readPull } from './pull.ts';
 import { exactReference, parseReference, pullParts } from './references.ts';
 import { rejoin } from './rejoin.ts';
@@ -28,9 +28,6 @@ export interface EngineOptions {
   limits?: EngineLimits;
 }
 
-/** What Podman says where a container was created without a time to stop, in seconds. */
-const PODMAN_STOP_TIMEOUT = 10;
-
 /** Statuses that are no failure but facts, by the method that meets them. */
 const DONE_OR_GONE = [304, 404];
 
@@ -43,7 +40,7 @@ interface Request extends Omit<Call, 'limit' | 'method' | 'path'> {
 }
 
 /**
- * Returns the engine that listens on a unix socket: Docker from API 1.41 on, or Podman. Nothing is sent yet: the first
+ * Returns the engine that listens on a unix socket: Docker from API 1.41 on. Nothing is sent yet: the first
  * call, and the first after an outage, negotiates the version of the API.
  */
 export function engineAt(socketPath: string, options: EngineOptions): Engine {
@@ -54,7 +51,7 @@ class EngineClient implements Engine {
   readonly #socketPath: string;
   readonly #credentials: CredentialSources;
   readonly #limits: EngineLimits;
-  #session: Session | null = null;
+  #api: string | null = null;
 
   constructor(socketPath: string, { credentials, limits = ENGINE_LIMITS }: EngineOptions) {
     this.#socketPath = socketPath;
@@ -63,10 +60,10 @@ class EngineClient implements Engine {
   }
 
   async connect(): Promise<EngineInfo> {
-    this.#session = null;
-    const { api, product } = await this.#negotiated();
+    this.#api = null;
+    const api = await this.#negotiated();
     const info = replies.mapOf(await this.#read('/info'), 'GET /info');
-    return { api, product, ...replies.machineOf(info) };
+    return { api, ...replies.machineOf(info) };
   }
 
   async containers(): Promise<ContainerSummary[]> {
@@ -76,17 +73,7 @@ class EngineClient implements Engine {
 
   async inspect(id: string): Promise<ContainerDetails | null> {
     const reply = await this.#find(`/containers/${encodeURIComponent(id)}/json`);
-    if (reply === null) return null;
-    const details = replies.detailsOf(reply);
-    const { product } = await this.#negotiated();
-    if (product !== 'podman') return details;
-    const { stopTimeout } = details;
-    // There every container is created without a policy of its app.
-    return {
-      ...details,
-      stopTimeout: stopTimeout === PODMAN_STOP_TIMEOUT ? null : stopTimeout,
-      restart: null,
-    };
+    return reply === null ? null : replies.detailsOf(reply);
   }
 
   async create(spec: ContainerSpec): Promise<string> {
@@ -173,10 +160,7 @@ class EngineClient implements Engine {
 
   async createNetwork(name: string): Promise<void> {
     const body = { Name: name, Driver: 'bridge', CheckDuplicate: true };
-    await this.#post('/networks/create', { body, accept: [409] }).catch(async (error: unknown) => {
-      // Podman says with 500 that there is one.
-      if (!(await this.networks()).includes(name)) throw error;
-    });
+    await this.#post('/networks/create', { body, accept: [409] });
     await this.#removeDoubles(name);
   }
 
@@ -236,10 +220,9 @@ class EngineClient implements Engine {
   }
 
   async #createAs(name: string, spec: ContainerSpec): Promise<string> {
-    const { product } = await this.#negotiated();
     const path = `/containers/create?${new URLSearchParams({ name })}`;
     const { body } = await this.#post(path, {
-      body: createBody(spec, product),
+      body: createBody(spec),
       limit: this.#limits.slow,
       secrets: Object.values(spec.record.env_vars),
     });
@@ -260,7 +243,7 @@ class EngineClient implements Engine {
   }
 
   async #pullAs(reference: string, login: RegistryLogin | null, signal: AbortSignal): Promise<void> {
-    const { api } = await this.#negotiated();
+    const api = await this.#negotiated();
     const { name, version } = pullParts(reference);
     const query = new URLSearchParams({ fromImage: name, tag: version });
     const secrets = [login?.password ?? '', login?.identitytoken ?? ''];
@@ -301,7 +284,7 @@ class EngineClient implements Engine {
     path: string,
     { limit = this.#limits.quick, accept = [], secrets = [], ...rest }: Request = {},
   ): Promise<{ status: number; body: Buffer }> {
-    const { api } = await this.#negotiated();
+    const api = await this.#negotiated();
     return this.#exchange({ method, path: `/v${api}${path}`, limit, ...rest }, async (response) => {
       const { statusCode: status = 0 } = response;
       const body = await bodyOf(response, LARGEST_ANSWER);
@@ -310,15 +293,15 @@ class EngineClient implements Engine {
     });
   }
 
-  async #negotiated(): Promise<Session> {
-    this.#session ??= await negotiate(this.#socketPath, this.#limits.quick);
-    return this.#session;
+  async #negotiated(): Promise<string> {
+    this.#api ??= await negotiate(this.#socketPath, this.#limits.quick);
+    return this.#api;
   }
 
   /** After an outage it may be another version of the engine. */
   async #exchange<T>(call: Call, read: Parameters<typeof exchange<T>>[2]): Promise<T> {
     return exchange(this.#socketPath, call, read).catch((error: unknown) => {
-      if (error instanceof EngineError && error.code === 'unavailable') this.#session = null;
+      if (error instanceof EngineError && error.code === 'unavailable') this.#api = null;
       throw error;
     });
   }

@@ -64,8 +64,6 @@ export interface EngineLimits {
 export interface EngineInfo {
   /** Host name of the machine. */
   name: string;
-  /** `docker` or `podman`. */
-  product: string;
   version: string;
   api: string;
   cores: number;

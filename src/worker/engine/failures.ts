@@ -12,8 +12,8 @@ const MEANINGS: readonly { code: EngineErrorCode; status?: number; text?: RegExp
   },
   { code: 'unauthorized', text: /: denied(:|$)|invalid username\/password/i },
   { code: 'image-missing', text: /manifest unknown|manifest for \S+ not found|name unknown/i },
-  { code: 'image-missing', text: /no such image|image not known|not found: does not exist/i },
-  { code: 'network-missing', text: /network \S+ not found|unable to find network|network \S+ is ambiguous/i },
+  { code: 'image-missing', text: /no such image|not found: does not exist/i },
+  { code: 'network-missing', text: /network \S+ not found|network \S+ is ambiguous/i },
   { code: 'port-taken', text: /port is already allocated|address already in use/i },
   {
     code: 'out-of-order',

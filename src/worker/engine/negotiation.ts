@@ -4,24 +4,16 @@ import { refusal } from './failures.ts';
 import { messageIn } from './replies.ts';
 import { exchange, LARGEST_ANSWER } from './transport.ts';
 
-/** How to talk to an engine. */
-export interface Session {
-  /** `1.44` */
-  api: string;
-  /** `docker` or `podman`. */
-  product: string;
-}
-
 /** Docker 29 refuses older versions of its API; nothing of newer ones is needed. */
 const PREFERRED = '1.44';
-/** That of Docker 20.10 and Podman 4. */
+/** That of Docker 20.10. */
 const OLDEST = '1.41';
 
 /**
  * Asks an engine for the version of its API: 1.44, or what it has if that is older. Rejects as `refused` below 1.41, and
  * as `unavailable` if what answers is no engine. `limit` is in seconds.
  */
-export async function negotiate(socketPath: string, limit: number): Promise<Session> {
+export async function negotiate(socketPath: string, limit: number): Promise<string> {
   return exchange(socketPath, { method: 'GET', path: '/_ping', limit }, async (response) => {
     const { statusCode = 0, headers } = response;
     const body = await bodyOf(response, LARGEST_ANSWER);
@@ -31,10 +23,7 @@ export async function negotiate(socketPath: string, limit: number): Promise<Sess
       throw new EngineError('unavailable', `what answers at ${socketPath} is no container engine`);
     if (compare(newest, OLDEST) < 0)
       throw new EngineError('refused', `the engine's API is ${newest}, and ${OLDEST} or newer is needed`);
-    return {
-      api: compare(newest, PREFERRED) < 0 ? newest : PREFERRED,
-      product: headers['libpod-api-version'] === undefined ? 'docker' : 'podman',
-    };
+    return compare(newest, PREFERRED) < 0 ? newest : PREFERRED;
   });
 }
 

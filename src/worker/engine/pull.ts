@@ -30,7 +30,7 @@ function parseLine(line: string): Record<string, unknown> {
   throw new EngineError('unavailable', "the engine's answer to a pull broke off");
 }
 
-/** `error` is deprecated since API 1.48, and the only one that Podman has. */
+/** `error` is deprecated since API 1.48. */
 function failureIn({ error, errorDetail }: Record<string, unknown>): string | null {
   if (isMapValue(errorDetail)) return `${errorDetail['message'] ?? error}`;
   return error === undefined ? null : `${error}`;

@@ -12,13 +12,6 @@ import {
 export type EngineReply = Readonly<Record<string, unknown>>;
 type Reply = EngineReply;
 
-/** What Podman calls states for which Docker has other words. */
-const PODMAN_STATES: Readonly<Record<string, ContainerState>> = {
-  configured: 'created',
-  initialized: 'created',
-  stopping: 'running',
-  stopped: 'exited',
-};
 const HOLDING_PORTS: readonly ContainerState[] = ['running', 'restarting', 'paused'];
 const EVERY_ADDRESS = ['', '0.0.0.0', '::'];
 /** What Docker uses where a health check says nothing, in seconds. */
@@ -58,7 +51,7 @@ export function messageIn(body: Buffer): string {
 }
 
 /** Returns what `/info` tells about the machine. */
-export function machineOf(info: Reply): Omit<EngineInfo, 'api' | 'product'> {
+export function machineOf(info: Reply): Omit<EngineInfo, 'api'> {
   return {
     name: text(info['Name']),
     version: text(info['ServerVersion']),
@@ -75,7 +68,7 @@ export function containerOf(reply: Reply): ContainerSummary {
     name: nameIn(reply['Names']),
     labels: isMapValue(reply['Labels']) ? (reply['Labels'] as Record<string, string>) : {},
     image: text(reply['Image']),
-    imageId: imageId(text(reply['ImageID'])),
+    imageId: text(reply['ImageID']),
     state,
     health: healthIn(text(reply['Status'])),
     lastExit: lastExitIn(text(reply['Status'])),
@@ -102,7 +95,7 @@ export function detailsOf(reply: Reply): ContainerDetails {
 
 export function imageOf(reply: Reply): Image {
   return {
-    id: imageId(text(reply['Id'])),
+    id: text(reply['Id']),
     tags: texts(reply['RepoTags']).filter((tag) => !tag.includes('<none>')),
     digests: texts(reply['RepoDigests']).filter((digest) => !digest.includes('<none>')),
     size: number(reply['Size']),
@@ -146,7 +139,7 @@ export function logLines(body: Buffer): string[] {
 
 function stateOf(word: string): ContainerState {
   const lower = word.toLowerCase();
-  return CONTAINER_STATES.find((state) => state === lower) ?? PODMAN_STATES[lower] ?? 'dead';
+  return CONTAINER_STATES.find((state) => state === lower) ?? 'dead';
 }
 
 /** Only from API 1.52 on the list has a field for it; the words of the status are in every version. */
@@ -155,7 +148,7 @@ function healthIn(status: string): Health {
   return (word as Health | undefined) ?? 'none';
 }
 
-/** `Exited (1) 5 minutes ago`, in the words of Docker and of Podman. */
+/** `Exited (1) 5 minutes ago`. */
 function lastExitIn(status: string): number | null {
   const [, code] = /^(?:Exited|Restarting) \((-?\d+)\)/.exec(status) ?? [];
   return code === undefined ? null : Number(code);
@@ -187,11 +180,6 @@ function healthLimitOf(check: Reply): number | null {
 function nameIn(names: unknown): string {
   const own = texts(names).map((name) => name.replace(/^\//, ''));
   return own.find((name) => !name.includes('/')) ?? '';
-}
-
-/** Podman leaves the algorithm out in some replies. */
-function imageId(id: string): string {
-  return /^[0-9a-f]{64}$/.test(id) ? `sha256:${id}` : id;
 }
 
 function seconds(value: unknown): number {

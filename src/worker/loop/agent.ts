@@ -64,7 +64,7 @@ function appsOf(parts: Parts, { wanted, actual, memory, session, lastLines }: De
 }
 
 function workerOf({ info }: Device, started: number): WorkerStatus['worker'] {
-  const engine = info === null ? null : `${info.product} ${info.version}`;
+  const engine = info === null ? null : `docker ${info.version}`;
   return { version: PRODUCT_VERSION, started, engine, api: info?.api ?? null };
 }
 

@@ -215,11 +215,11 @@ export class Device {
     const { engine, identity, logger, config } = this.#parts;
     this.info = await engine.connect();
     this.#machine = this.info;
-    const { name, product, version, api } = this.info;
+    const { name, version, api } = this.info;
     if (NAME_PATTERN.test(name)) this.remember({ name });
     identity.name = config.DEVICE_NAME ?? this.memory.name;
     this.#problems.clear('engine-unavailable');
-    logger.info({ name, product, version, api }, 'connected to the container engine');
+    logger.info({ name, version, api }, 'connected to the container engine');
   }
 
   #noteOutage(error: unknown): void {

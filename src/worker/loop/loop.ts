@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFaults } from '../../faults.ts';
 import { EXIT, type ExitCode } from '../../process/exit.ts';
@@ -134,10 +133,7 @@ async function preview(agent: Agent, write: (text: string) => void): Promise<Exi
   return isGood ? EXIT.ok : EXIT.failed;
 }
 
-/** Where the sockets of engines usually are. */
-const SOCKETS = ['/var/run/docker.sock', '/run/podman/podman.sock'];
-
 function defaultSocket(env: NodeJS.ProcessEnv): string {
   const host = /^unix:\/\/(\/.+)$/.exec(env['DOCKER_HOST'] ?? '')?.[1];
-  return host ?? SOCKETS.find((path) => existsSync(path)) ?? '/var/run/docker.sock';
+  return host ?? '/var/run/docker.sock';
 }

@@ -1,7 +1,7 @@
 import { parseSecurityOption } from '../../protocol/fields/security.ts';
 import type { AppRecord } from '../../protocol/info.ts';
 
-/** What containers may do without being asked for, in Docker as in Podman. */
+/** What containers may do without being asked for. */
 const USUAL_CAPABILITIES = new Set([
   'AUDIT_WRITE',
   'CHOWN',

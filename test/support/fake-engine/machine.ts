@@ -77,11 +77,9 @@ export class Machine {
   }
 
   create(name: string, body: CreateBody): FakeContainer {
-    const { errors, checksNetworks } = this.dialect;
     this.#checkName(name);
     const image = this.image(body.Image);
     const network = body.HostConfig?.NetworkMode ?? 'bridge';
-    if (checksNetworks && !this.networks.has(network)) throw new Refused(errors.networkMissing(network));
     const container: FakeContainer = {
       id: randomBytes(32).toString('hex'),
       name,
@@ -153,7 +151,7 @@ export class Machine {
     if (state === 'running' && !force) {
       const text = `You cannot remove a running container ${id}. Stop the container before attempting removal or force remove`;
       throw new Refused({
-        status: this.dialect.product === 'podman' ? 500 : 409,
+        status: 409,
         message: `${text}: ${name}`,
       });
     }
@@ -163,7 +161,7 @@ export class Machine {
   join(network: string, key: string): void {
     const container = this.container(key);
     // Docker believes it of a container that does not run yet, and fails its start.
-    const believes = this.dialect.product === 'docker' && container.state === 'created';
+    const believes = container.state === 'created';
     if (!this.networks.has(network) && !believes)
       throw new Refused(this.dialect.errors.networkMissing(network));
     container.networks.push(network);

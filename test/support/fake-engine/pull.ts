@@ -26,9 +26,9 @@ export function answerPull(machine: Machine, query: URLSearchParams, response: S
   const image = machine.registry.find(name, version);
   const trouble = machine.registry.troubleOf(reference);
   const refusal = AT_ONCE[trouble ?? 'slow'];
-  if (refusal !== undefined) refuse(machine, 500, refusal, response);
+  if (refusal !== undefined) refuse(500, refusal, response);
   else if (image === undefined)
-    refuse(machine, 404, `manifest for ${reference} not found: manifest unknown: manifest unknown`, response);
+    refuse(404, `manifest for ${reference} not found: manifest unknown: manifest unknown`, response);
   else {
     const say = begin(response, version);
     if (trouble !== null) fail(trouble, response, say);
@@ -41,11 +41,8 @@ export function answerPull(machine: Machine, query: URLSearchParams, response: S
   }
 }
 
-/** Podman has status 200 for everything. */
-function refuse({ dialect }: Machine, status: number, message: string, response: ServerResponse): void {
-  if (dialect.product === 'podman') begin(response, '')({ error: message });
-  else response.writeHead(status, { 'content-type': 'application/json' }).write(JSON.stringify({ message }));
-  response.end();
+function refuse(status: number, message: string, response: ServerResponse): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ message }));
 }
 
 function begin(response: ServerResponse, version: string): (line: unknown) => void {

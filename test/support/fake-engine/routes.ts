@@ -95,11 +95,11 @@ function list(machine: Machine, query: URLSearchParams): unknown[] {
     Id: container.id,
     Names: [`/${container.name}`],
     Image: shownImage(machine, container),
-    ImageID: dialect.product === 'podman' ? container.image.id.slice(7) : container.image.id,
-    Labels: container.body.Labels ?? (dialect.product === 'podman' ? null : {}),
-    State: container.state === 'exited' ? dialect.exited : container.state,
+    ImageID: container.image.id,
+    Labels: container.body.Labels ?? {},
+    State: container.state,
     Status: statusOf(container),
-    Ports: dialect.listsAllPorts || container.state === 'running' ? shownPorts(container, machine) : [],
+    Ports: container.state === 'running' ? shownPorts(container) : [],
     ...(dialect.api === '1.52' && { Health: { Status: container.health, FailingStreak: 0 } }),
   }));
 }
@@ -107,7 +107,7 @@ function list(machine: Machine, query: URLSearchParams): unknown[] {
 /** Docker shows the id of an image that lost the reference by which the container was made. */
 function shownImage(machine: Machine, { body, image: own }: FakeContainer): string {
   const now = machine.tags.get(body.Image);
-  return machine.dialect.product === 'podman' || now === undefined || now.id === own.id ? body.Image : own.id;
+  return now === undefined || now.id === own.id ? body.Image : own.id;
 }
 
 function statusOf({ state, health, exitCode }: FakeContainer): string {
@@ -118,11 +118,10 @@ function statusOf({ state, health, exitCode }: FakeContainer): string {
   return `Up 2 seconds (${health === 'starting' ? 'health: starting' : health})`;
 }
 
-function shownPorts(container: FakeContainer, { dialect }: Machine): unknown[] {
+function shownPorts(container: FakeContainer): unknown[] {
   return portsOf(container).flatMap(({ address, port, container: PrivatePort, protocol: Type }) => {
     const one = (IP: string) => ({ IP, PrivatePort, PublicPort: port, Type });
-    if (address !== '') return [one(address)];
-    return dialect.product === 'podman' ? [one('')] : [one('0.0.0.0'), one('::')];
+    return address !== '' ? [one(address)] : [one('0.0.0.0'), one('::')];
   });
 }
 

@@ -15,7 +15,7 @@ describe('the body that creates a container', () => {
       },
       { slot: 3, labels: { 'holdfast.app': 'web', 'holdfast.slot': '3' }, networks: ['nebula', 'other'] },
     );
-    expect(createBody(spec, 'docker')).toEqual({
+    expect(createBody(spec)).toEqual({
       Image: 'ghcr.io/acme/web:1.2',
       Env: ['A=1=2', 'EMPTY='],
       Labels: { 'holdfast.app': 'web', 'holdfast.slot': '3' },
@@ -67,7 +67,7 @@ describe('the body that creates a container', () => {
       logging: { driver: 'json-file', options: { 'max-size': '1m' } },
       pull_policy: 'missing',
     });
-    expect(createBody(spec, 'docker')).toMatchObject({
+    expect(createBody(spec)).toMatchObject({
       Labels: { team: 'shop', 'holdfast.app': 'web' },
       Cmd: ['--port', '80'],
       Entrypoint: ['/bin/web'],
@@ -104,17 +104,13 @@ describe('the body that creates a container', () => {
   });
 
   it.each([
-    ['unless-stopped', 'docker', { Name: 'unless-stopped' }],
-    ['always', 'docker', { Name: 'unless-stopped' }],
-    ['on-failure', 'docker', { Name: 'on-failure', MaximumRetryCount: 0 }],
-    ['no', 'docker', { Name: 'no' }],
-    ['on-failure:3', 'podman', { Name: 'no' }],
-  ])('makes restart: %s on %s the policy %o', (restart, product, policy) => {
-    expect(createBody(containerSpec({ restart }), product).HostConfig.RestartPolicy).toEqual(policy);
-  });
-
-  it('leaves restarts to the worker on Podman', () => {
-    expect(createBody(containerSpec(), 'podman').HostConfig.RestartPolicy).toEqual({ Name: 'no' });
+    ['unless-stopped', { Name: 'unless-stopped' }],
+    ['always', { Name: 'unless-stopped' }],
+    ['on-failure', { Name: 'on-failure', MaximumRetryCount: 0 }],
+    ['on-failure:3', { Name: 'on-failure', MaximumRetryCount: 3 }],
+    ['no', { Name: 'no' }],
+  ])('makes restart: %s the policy %o', (restart, policy) => {
+    expect(createBody(containerSpec({ restart })).HostConfig.RestartPolicy).toEqual(policy);
   });
 
   it.each([

@@ -15,7 +15,6 @@ describe('what an engine says', () => {
       "pull access denied for web, repository does not exist or may require 'docker login': denied: requested access to the resource is denied",
     ],
     ['image-missing', 200, 'reading manifest v9 in example.com/web: manifest unknown'],
-    ['image-missing', 404, 'example.com/web:v9: image not known'],
     ['unauthorized', 500, 'Head "https://example.com/v2/web/manifests/v1": no basic auth credentials'],
     ['unauthorized', 500, 'unauthorized: authentication required'],
     ['unauthorized', 500, 'Get "https://ghcr.io/v2/acme/web/manifests/1": denied: denied'],
@@ -27,7 +26,6 @@ describe('what an engine says', () => {
     ],
     ['unauthorized', 200, 'unable to retrieve auth token: invalid username/password: unauthorized'],
     ['network-missing', 404, 'network nebula not found'],
-    ['network-missing', 500, 'unable to find network with name or ID nebula: network not found'],
     ['port-taken', 500, `${DRIVER}: Bind for 0.0.0.0:8080 failed: port is already allocated`],
     [
       'port-taken',

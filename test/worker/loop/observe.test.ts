@@ -12,7 +12,7 @@ const LABELS = labelsFor(
   { slot: 1, source: '', worker: 'main' },
 );
 
-it.each<DialectName>(['docker-1.41', 'docker-1.52', 'podman-4'])(
+it.each<DialectName>(['docker-1.41', 'docker-1.52'])(
   'a look at %s shows how a container ended last, also if nobody saw it run in between, and asks once',
   async (dialect) => {
     const fake = await startFakeEngine(dialect);

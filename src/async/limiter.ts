@@ -16,7 +16,7 @@ export function createLimiter(limit: number, mostWaiting: number, refusal: () =>
     try {
       return await work();
     } finally {
-      // A waiting task takes over the slot without freeing it first, so that no new task can take it, too.
+      // A waiting task takes over the slot without freeing it first, so that no new task can take it as well.
       const next = waiting.shift();
       if (next === undefined) freeSlots += 1;
       else next();

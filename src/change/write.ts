@@ -86,7 +86,7 @@ export interface WriteContext {
 export interface WriteRequest {
   set: ChangeSet;
   context: WriteContext;
-  /** Whether to look for what people should be warned of, too. */
+  /** Whether to look also for what people should be warned of. */
   warns?: boolean;
 }
 

@@ -29,7 +29,7 @@ export const NO_POSITIONS: readonly Position[] = [];
 
 const LFS_POINTER = /^version https:\/\/git-lfs\.github\.com\/spec\//;
 
-/** Parses one object's file. Never throws; depends on nothing but its arguments. */
+/** Parses one object's file. Never throws; depends only on its arguments. */
 export function parseObject(kind: Kind, bytes: Uint8Array, defaults: AppDefaults): ParsedFile {
   const text = decodeText(bytes);
   return text.ok ? parseObjectText(kind, text.value, defaults) : text;
@@ -49,7 +49,7 @@ export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults)
 
 /**
  * Returns a copy that takes less than half of the memory: a string that is cut out of a text keeps the whole text alive, and
- * a list that is filled item by item has spare capacity. JSON loses nothing: the store keeps contents as JSON, too.
+ * a list that is filled item by item has spare capacity. JSON loses nothing: the store also keeps contents as JSON.
  */
 function compact(content: Content): Content {
   return JSON.parse(JSON.stringify(content)) as Content;

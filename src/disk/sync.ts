@@ -6,7 +6,7 @@ import { forEachConcurrently } from '../async/concurrency.ts';
 const open = promisify(openCallback);
 const fsync = promisify(fsyncCallback);
 
-/** Paths that are synced at once. Each needs a file descriptor, and connections of devices need descriptors, too. */
+/** Paths that are synced at once. Each needs a file descriptor, and so does each connection of a device. */
 const CONCURRENCY = 16;
 
 /** Makes names that were created, changed or removed in a folder survive a loss of power. */

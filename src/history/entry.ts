@@ -39,7 +39,7 @@ const MAX_AUTHORS = 100;
 
 /**
  * Returns what a commit says about itself; `forge` as in `pullRequestOf`. A commit counts as made by the API if it has the API's
- * committer and its trailers, which a user could write, too.
+ * committer and its trailers, which a user could also write.
  */
 export function commitEntry(commit: FolderCommit, forge: string | null): CommitEntry {
   const { revision, author, committer, message } = commit;

@@ -98,7 +98,7 @@ function isStranger({ user }: FastifyRequest): boolean {
   return user === null;
 }
 
-/** Bypasses the documented schema, which drops unknown keys, so that a bad field named "__proto__" is reported, too. */
+/** Bypasses the documented schema, which drops unknown keys, so that even a bad field named "__proto__" is reported. */
 function sendBody(reply: FastifyReply, status: number, body: ErrorReply['body']): FastifyReply {
   return reply.code(status).type(JSON_TYPE).serializer(JSON.stringify).send(body);
 }

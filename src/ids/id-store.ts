@@ -17,7 +17,7 @@ export interface IdState {
   fleet: string;
   /** The history from which `seedCounters` last took ids; null if the store was never seeded. */
   seededFrom: HistoryPoint | null;
-  /** Rises with every call that changes a counter. The record of ids outside the store contains it, too. */
+  /** Rises with every call that changes a counter. The record of ids outside the store also contains it. */
   idSequence: number;
 }
 

@@ -13,7 +13,7 @@ interface Claim extends PortClaim {
 }
 
 /**
- * Returns a warning for each app of a group that takes a port of the device which an app before it in the list takes, too.
+ * Returns a warning for each app of a group that takes a port of the device which an app before it in the list also takes.
  * Apps that are stopped, or whose files are invalid, take none. How many containers `cpu` and `memory` give is known to
  * devices alone: of such an app, only the port of the first container counts.
  */

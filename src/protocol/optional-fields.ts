@@ -73,7 +73,7 @@ export const OPTIONAL_DEFAULTS: Readonly<Partial<Record<OptionalField, unknown>>
 /** Other ways to say what would be without a field. */
 const OTHER_DEFAULTS: typeof OPTIONAL_DEFAULTS = { restart: 'always', logging: { options: {} } };
 
-/** Whether a value of an optional field says what would be without it. `restart: always` does, too. */
+/** Whether a value of an optional field says what would be without it, as `restart: always` does. */
 export function isLikeAbsent(field: OptionalField, value: unknown): boolean {
   return [undefined, OPTIONAL_DEFAULTS[field], OTHER_DEFAULTS[field]].some((other) =>
     sameValue(value, other),

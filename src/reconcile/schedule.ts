@@ -21,7 +21,7 @@ interface Situation {
  * retry of a failed pass, and the next poll of origin or the retry of a failed one.
  */
 export function nextPassDelay({ passError, origin, pollInterval, now }: Situation): number | null {
-  // Counted from the last poll, not from the last pass: writes run passes, too, and must not delay the next poll.
+  // Counted from the last poll, not from the last pass: writes also run passes, and must not delay the next poll.
   const pollAt = pollInterval === 0 ? null : origin.polledAt() + pollInterval;
   const originAt = origin.status()?.error?.retryAt ?? pollAt;
   const times = [passError?.retryAt ?? null, originAt].filter((time) => time !== null);

@@ -34,7 +34,7 @@ export interface Present {
 
 /** What a way back may do to other objects. */
 export interface RollbackOptions {
-  /** Whether apps that a group needs come back, too. */
+  /** Whether apps that a group needs come back as well. */
   withDependencies: boolean;
   /** Whether objects that did not exist then are deleted. */
   allowDelete: boolean;

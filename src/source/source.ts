@@ -87,7 +87,7 @@ export interface CommitDraft {
   at: number;
 }
 
-/** A `conflict` caused by the state of the repository: it would refuse every other draft, too. */
+/** A `conflict` caused by the state of the repository: it would also refuse every other draft. */
 export class RepositoryConflict extends HoldfastError {
   constructor(message: string, cause?: unknown) {
     super('conflict', message, {}, cause);

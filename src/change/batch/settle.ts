@@ -31,7 +31,7 @@ export async function settleFor(
 
 /**
  * Brings the store to the head, so that a write sees every earlier write and push. A head that STRICT refuses because
- * of its files is a base, too, since writes can fix the files. Pings the store, because a pass that finds nothing new
+ * of its files is also a base, since writes can fix the files. Pings the store, because a pass that finds nothing new
  * does not notice when the store is down: then no commit must be made, as it could not be applied.
  */
 export async function settle({ reconciler, store, waitLimit }: WriterDependencies): Promise<Base> {

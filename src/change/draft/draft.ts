@@ -35,7 +35,7 @@ export interface DraftRules {
   strict: boolean;
   /** Time of the commit, in Unix milliseconds. */
   at: number;
-  /** Whether to look for what people should be warned of, too. */
+  /** Whether to look also for what people should be warned of. */
   warns?: boolean;
 }
 

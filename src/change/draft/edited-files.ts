@@ -25,7 +25,7 @@ interface Editing {
   change: FileChange;
 }
 
-/** The edits of a draft. They are in its view, too, so that each change of a set sees those before it. */
+/** The edits of a draft. They are also in its view, so that each change of a set sees those before it. */
 export class EditedFiles {
   readonly #view: WriteView;
   readonly #files = new Map<string, Editing>();

@@ -29,7 +29,7 @@ function filesOfOne(write: Write, desired: DesiredState): string[] {
   return own.concat(groups.flatMap((group) => desired.pathsOf('device_group', group)));
 }
 
-/** Whether a write deletes an app: the only kind of write that edits the files of other objects, too. */
+/** Whether a write deletes an app: the only kind of write that also edits the files of other objects. */
 export function isAppDelete({ kind, op }: Write): boolean {
   return kind === 'app' && op === 'delete';
 }

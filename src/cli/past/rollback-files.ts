@@ -23,7 +23,7 @@ export async function refuseChanged(files: readonly NewText[], git: UserGit): Pr
 
 /**
  * Writes all files or, after an error, none and, with a message, commits them. Resolves to the commit; null without a
- * message. If the commit is refused, the files are as before, too.
+ * message. If the commit is refused, the files are as before.
  */
 export async function applyEdits(
   files: readonly NewText[],

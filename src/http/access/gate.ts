@@ -22,7 +22,7 @@ declare module 'fastify' {
 
 /**
  * Admits requests with the right credentials and permission. Requests from pages of other sites are refused, because
- * browsers remember Basic credentials and send them with such requests, too.
+ * browsers remember Basic credentials and also send them with such requests.
  */
 export function useGate(app: FastifyInstance, authenticator: Authenticator): void {
   app.decorateRequest('user', null as never);
@@ -46,7 +46,7 @@ export async function checkAccess(
 
 /**
  * Whether a target without a route needs credentials. Escapes, repeated slashes, and a scheme and host before the path
- * (RFC 9112, 3.2.2) make no difference. Targets that cannot be decoded need credentials, too.
+ * (RFC 9112, 3.2.2) make no difference. Targets that cannot be decoded also need credentials.
  */
 function isGuarded(url: string): boolean {
   const [path = ''] = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/);

@@ -120,7 +120,7 @@ export class RecordUpdate {
 
   /**
    * Reports a version that a manager with another store made. If its ids are the other one's, a version with the same files
-   * says that this manager is running, too: it writes no other.
+   * also says that this manager is running: it writes no other.
    */
   async #reportForeign(version: RecordVersion, { meta }: RecordContent, { fleet }: IdState): Promise<void> {
     const { record, now, onForeign } = this.#dependencies;

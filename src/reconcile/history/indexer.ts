@@ -18,7 +18,7 @@ import { withKeys } from './range.ts';
 
 /**
  * Makes the entries of the history from acts and from git: in the order in which things were applied, and of older commits in
- * the background. It remembers nothing but what is in the store, so that it can be killed at any time, and that several managers
+ * the background. It remembers only what is in the store, so that it can be killed at any time, and that several managers
  * can index at the same time.
  */
 export interface Indexer {

@@ -6,7 +6,7 @@ import { canBePlain, type Quote, type ScalarStyle } from './strings.ts';
 export interface TextStyle {
   /** The quotes for strings that need quotes. */
   quote: Quote;
-  /** Whether strings that need no quotes are written in quotes, too. */
+  /** Whether even strings that need no quotes are written in quotes. */
   quoteAll: boolean;
   /** The same for keys. */
   quoteKeys: boolean;

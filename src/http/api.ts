@@ -8,14 +8,8 @@ import type { BranchPlans } from '../reconcile/branch-plan.ts';
 import type { ReconcileEvents } from '../reconcile/events.ts';
 import type { Past } from '../reconcile/history/past.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
-import type {
-  ObjectReads,
-  OperationStore,
-  PassStore,
-  Reachable,
-  ReportStore,
-  StoreProgress,
-} from '../store/store.ts';
+import type { ReportStore } from '../store/reports/port.ts';
+import type { ObjectReads, OperationStore, PassStore, Reachable, StoreProgress } from '../store/store.ts';
 import type { InfoCache } from './info/cache.ts';
 
 /** Counts requests, and renders all metrics of this manager. */
@@ -32,11 +26,11 @@ export interface Metrics {
 export interface Api {
   store: ObjectReads &
     OperationStore &
-    ReportStore &
     StoreProgress &
     Reachable &
     Pick<IdStore, 'counters'> &
     Pick<PassStore, 'appliedObjects'>;
+  reports: ReportStore;
   writer: Writer;
   rollbacks: Rollbacks;
   branchPlans: BranchPlans;

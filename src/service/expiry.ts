@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { createFailureLog } from '../log/failure-log.ts';
-import type { ReportStore } from '../store/store.ts';
+import type { ReportStore } from '../store/reports/port.ts';
 
 /** The limits of the time between two sweeps, in milliseconds. */
 const SHORTEST_INTERVAL = 1000;
@@ -14,7 +14,7 @@ const TEXTS = { failing: 'reports could not be expired', working: 'reports are e
  * function that ends the sweeps.
  */
 export function startReportExpiry(
-  store: ReportStore,
+  reports: ReportStore,
   lifetime: number,
   now: () => number,
   logger: Logger,
@@ -28,7 +28,7 @@ export function startReportExpiry(
     if (isSweeping) return;
     isSweeping = true;
     try {
-      const count = await store.expireReports(now() - lifetime);
+      const count = await reports.expireReports(now() - lifetime);
       if (count > 0) logger.debug({ count }, 'reports expired');
       sweeps.succeeded();
     } catch (error) {

@@ -13,6 +13,7 @@ import { appDefaults } from '../protocol/app.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, SECRET_LENGTH, shortSecrets, shownSettings } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
+import type { ReportStore } from '../store/reports/port.ts';
 import type { Store, StoreProgress } from '../store/store.ts';
 import { PRODUCT_VERSION } from '../version.ts';
 import { buildEngine, type Engine } from './engine.ts';
@@ -91,7 +92,8 @@ async function serveFrom(
   const { elapsed } = clock;
   const stop = createStopClock(environment.stopping);
   const callDeadline = stop.expired.calls;
-  const { store, idReader } = await openStore(config, { data, defaults, logger, callDeadline });
+  const opened = await openStore(config, { data, defaults, logger, callDeadline });
+  const { store, reports, idReader } = opened;
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -99,7 +101,7 @@ async function serveFrom(
     mayCreate: async () => (await store.state()).applied === null,
   });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
-  const shared = { store, defaults, logger, devices, metrics, clock };
+  const shared = { store, reports, defaults, logger, devices, metrics, clock };
   const engine = buildEngine(config, { ...shared, source, idReader, faults, onProgress });
   const parts = { ...engine, ...shared, authenticator, followed: source.address };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
@@ -112,8 +114,8 @@ async function serveFrom(
   // An upgrade in place replaces the files of the running program, so everything is loaded by now.
   await metrics.load();
   logger.debug('everything is loaded');
-  const stopExpiry = startReportExpiry(store, config.REPORT_TTL * 1000, clock.now, logger);
-  const running = { server, ...engine, source, store, logger };
+  const stopExpiry = startReportExpiry(reports, config.REPORT_TTL * 1000, clock.now, logger);
+  const running = { server, ...engine, source, closeStore: opened.close, logger };
   const close = async (): Promise<void> => {
     stopExpiry();
     stop.start();
@@ -138,13 +140,13 @@ async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>)
 interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'keeper' | 'indexer'> {
   server: FastifyInstance;
   source: Source;
-  store: Store;
+  closeStore: () => Promise<void>;
   logger: Logger;
 }
 
 /** Closes every object before those that it needs. */
 async function closeAll(running: Running, { expired }: StopClock): Promise<void> {
-  const { server, writer, reconciler, source, store } = running;
+  const { server, writer, reconciler, source, closeStore } = running;
   // Writes in flight have until then to finish.
   const cancelAbandon = onAbort(expired.pushes, () => source.origin?.abandon());
   // Set before anything is closed, because the first steps can also wait for a push of the record.
@@ -162,7 +164,7 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   await closeRecord(running, expired);
   cancelAbandonRecord();
   await source.close();
-  await store.close();
+  await closeStore();
 }
 
 async function closeRecord({ keeper, logger }: Running, expired: StopClock['expired']): Promise<void> {
@@ -214,6 +216,7 @@ async function startReconciling(
 interface ServerParts extends Engine {
   followed: string;
   store: Store;
+  reports: ReportStore;
   authenticator: Authenticator;
   logger: Logger;
   devices: Devices;

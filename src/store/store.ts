@@ -5,11 +5,9 @@ import type { FileOrigin, Step } from '../plan/step.ts';
 import type { App } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Kind, ObjectKey } from '../protocol/name.ts';
-import type { Report } from '../protocol/report.ts';
 import type { Act } from './act.ts';
 import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from './entry.ts';
 import type { Operation } from './operation.ts';
-import type { ReportPage, ReportQuery } from './report.ts';
 
 /** An applied app and the ids that the store gave it: `oid` is 24 hex digits, `appId` rises with every change. */
 export interface StoredApp {
@@ -224,26 +222,8 @@ export interface HistoryStore {
   revisionOf(prefix: string): Promise<string | null>;
 }
 
-/** Keeps the reports of devices. */
-export interface ReportStore {
-  /**
-   * Stores all of the reports or none, and gives each an `_id` that is higher than all that this manager gave before, in
-   * the order of the list. In MongoDB, a call that rejects can have stored some. `at` is the time of their arrival, in Unix milliseconds. If all reports together then have more bytes than
-   * the store was opened with, deletes the oldest. Rejects as `unavailable` while so little space is free that the rest of
-   * the store needs it.
-   */
-  insertReports(reports: readonly Report[], at: number): Promise<void>;
-  /** Resolves to a page of the reports that match the query, in ascending order of `_id`. */
-  reports(query: ReportQuery): Promise<AtRevision<ReportPage>>;
-  /**
-   * Deletes the reports that arrived before `before` (Unix milliseconds), and the oldest of those that are too many, in
-   * portions. Resolves to their number.
-   */
-  expireReports(before: number): Promise<number>;
-}
-
 /**
- * Everything that the manager keeps outside of git. Most parts of the program need only some of the interfaces above.
+ * Everything that the manager keeps outside of git, but for reports. Most parts of the program need only some of the interfaces above.
  *
  * Every call is atomic: it takes effect completely if it resolves, and not at all if it rejects. There are two
  * exceptions: a call that rejects as `unavailable` may have taken effect, and `expireReports` works in portions. A read
@@ -251,17 +231,4 @@ export interface ReportStore {
  *
  * All methods reject with a `HoldfastError`, of kind `unavailable` if the store cannot be reached.
  */
-export interface Store
-  extends Reachable,
-    ObjectReads,
-    DeviceReads,
-    PassStore,
-    OperationStore,
-    HistoryStore,
-    ReportStore {
-  /**
-   * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except
-   * that a second `close` resolves.
-   */
-  close(): Promise<void>;
-}
+export interface Store extends Reachable, ObjectReads, DeviceReads, PassStore, OperationStore, HistoryStore {}

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { appDefaults } from '../../src/protocol/app.ts';
 import type { Entry } from '../../src/store/entry.ts';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../src/store/open/sqlite.ts';
+import { flat } from '../support/flat-store.ts';
 import { appName, groupName } from './fleet.ts';
 
 export const TOTAL = 100_000;
@@ -31,7 +32,7 @@ export const entryAt = {
 
 /** Adds old entries to the store of a manager that is stopped, by the store's own API. */
 export async function addOldEntries(path: string): Promise<void> {
-  const store = await openSqliteStore({ path, defaults: appDefaults([]), random: randomBytes });
+  const store = flat(await openSqliteStore({ path, defaults: appDefaults([]), random: randomBytes }));
   for (let added = 0; added < TOTAL; added += AT_ONCE) {
     const state = await store.historyState();
     if (state === null) throw new Error('the manager has indexed nothing');

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../src/store/open/sqlite.ts';
+import { flat } from '../support/flat-store.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { commitCount, expectNothingWritten } from '../support/manager-state.ts';
@@ -93,7 +94,7 @@ describe('a manager whose store is of a version without optional fields', () => 
     const before = (await first.get('/api/v2/device_groups/edge/info')).body;
     await first.stop();
     const path = join(first.dataFolder, 'store.sqlite');
-    const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
+    const store = flat(await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes }));
     const { sequence } = await store.state();
     const revision = await first.repository.commit({
       'desired-state/apps/new.yaml': 'container_image: a\nmemory: 64m\n',

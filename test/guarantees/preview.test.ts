@@ -11,11 +11,12 @@ import { type AppDefaults, appDefaults } from '../../src/protocol/app.ts';
 import { keyOf } from '../../src/protocol/name.ts';
 import type { Reconciler } from '../../src/reconcile/reconciler.ts';
 import type { CloneSource } from '../../src/source/git/clone/clone.ts';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../src/store/open/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openSource } from '../source/git/support.ts';
 import { runCli } from '../support/command.ts';
 import { testReconciler } from '../support/engine.ts';
+import { flat } from '../support/flat-store.ts';
 import { anyCommit, DEFAULTS, type Files } from '../support/fleet.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
@@ -34,7 +35,7 @@ async function buildEngine(): Promise<Engine> {
   await repository.commit({ 'ds/README.md': 'a fleet\n' });
   const source = await openSource(join(repository.folder, 'ds'));
   const path = join(await temporaryFolder(), 'store.sqlite');
-  const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
+  const store = flat(await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes }));
   onTestFinished(() => store.close());
   return { repository, source, store, reconciler: testReconciler({ source, store, defaults: DEFAULTS }) };
 }

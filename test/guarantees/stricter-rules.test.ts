@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../src/store/open/sqlite.ts';
+import { flat } from '../support/flat-store.ts';
 import { appOf, DEFAULTS } from '../support/fleet.ts';
 import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
 
@@ -14,7 +15,7 @@ async function leaveOldValues({ repository, dataFolder }: TestManager): Promise<
   const revision = await repository.commit({ 'desired-state/apps/web.yaml': OLD_FILE });
   const blob = (await repository.git('rev-parse', `${revision}:desired-state/apps/web.yaml`)).trim();
   const path = join(dataFolder, 'store.sqlite');
-  const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
+  const store = flat(await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes }));
   const { sequence } = await store.state();
   const before = appOf({ container_image: 'nginx:1.26', starting_ports: [80] });
   await store.apply({

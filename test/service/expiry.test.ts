@@ -3,12 +3,12 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
 import { startReportExpiry } from '../../src/service/expiry.ts';
-import type { Store } from '../../src/store/store.ts';
 import { openInTemporaryFolder } from '../store/open-sqlite.ts';
 import { wrap } from '../support/engine.ts';
+import type { FlatStore } from '../support/flat-store.ts';
 
 const silent = pino({ level: 'silent' });
-async function emptyStore(): Promise<Store> {
+async function emptyStore(): Promise<FlatStore> {
   const { store, cleanup } = await openInTemporaryFolder();
   onTestFinished(cleanup);
   return store;
@@ -32,8 +32,7 @@ describe('startReportExpiry', () => {
     );
     await store.insertReports([{ ...report, hostname: 'new' }], now);
     const stop = startReportExpiry(store, 60_000, Date.now, silent);
-    const hosts = async () =>
-      (await store.reports({ pageSize: 10 })).value.data.map((one) => one.report.hostname);
+    const hosts = async () => (await store.reports({ pageSize: 10 })).data.map((one) => one.report.hostname);
     await expect.poll(hosts, { timeout: 60_000 }).toEqual(['new']);
     stop();
   });

@@ -3,14 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { appDefaults } from '../../src/protocol/app.ts';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
-import type { Store } from '../../src/store/store.ts';
+import { openSqliteStore } from '../../src/store/open/sqlite.ts';
+import { type FlatStore, flat } from '../support/flat-store.ts';
 import type { OpenedStore, StoreOptions } from './contract/support.ts';
 
 /** Opens the store in this file, with the built-in defaults. */
-export function openAt(path: string, options: StoreOptions = {}): Promise<Store> {
+export async function openAt(path: string, options: StoreOptions = {}): Promise<FlatStore> {
   const defaults = appDefaults(['nebula', 'bridge']);
-  return openSqliteStore({ path, defaults, random: randomBytes, ...options });
+  return flat(await openSqliteStore({ path, defaults, random: randomBytes, ...options }));
 }
 
 export interface OpenedSqliteStore extends OpenedStore {

@@ -163,7 +163,7 @@ it('reports of hosts and groups are distinguished even if their names have a NUL
   await opened.store.insertReports(sent, AT);
   for (const name of names) {
     for (const filter of [{ hostname: name }, { deviceGroup: name }]) {
-      const { value } = await opened.store.reports({ ...filter, pageSize: 10 });
+      const value = await opened.store.reports({ ...filter, pageSize: 10 });
       expect(value.data.map(({ report }) => report.hostname)).toEqual([name]);
     }
   }
@@ -204,7 +204,7 @@ describe('a failed write in SQLite', () => {
     const call = opened.store.insertReports([report(1), report(2), report(3)], AT);
     expect(await rejection(call)).toBe('unavailable');
     await opened.store.insertReports([report(4)], AT);
-    const { value } = await opened.store.reports({ pageSize: 10 });
+    const value = await opened.store.reports({ pageSize: 10 });
     expect(value.data.map((one) => one.report.report_creation_time)).toEqual([4]);
   });
 
@@ -225,7 +225,7 @@ describe('a failed write in SQLite', () => {
     expect(await rejection(opened.store.insertReports([report], AT))).toBe('unavailable');
     other.close();
     await opened.store.insertReports([report], AT);
-    expect((await opened.store.reports({ pageSize: 10 })).value.data).toHaveLength(1);
+    expect((await opened.store.reports({ pageSize: 10 })).data).toHaveLength(1);
   });
 });
 

@@ -12,9 +12,12 @@ import {
 } from '../../src/reconcile/reconciler.ts';
 import { openClone } from '../../src/source/git/clone/clone.ts';
 import type { Source, SourceOrigin } from '../../src/source/source.ts';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+
+import { openSqliteStore } from '../../src/store/open/sqlite.ts';
 import type { ReadDisk } from '../../src/store/sqlite/space.ts';
+
 import type { Store } from '../../src/store/store.ts';
+import { type FlatStore, flat } from './flat-store.ts';
 import { DEFAULTS } from './fleet.ts';
 import { inDesiredState, temporaryFolder } from './folder.ts';
 import { type TestRepository, testRepository } from './git.ts';
@@ -24,7 +27,7 @@ export interface Engine {
   repository: TestRepository;
   source: Source;
   /** The store itself, without what `wrapStore` puts around it for the reconciler. */
-  store: Store;
+  store: FlatStore;
   reconciler: Reconciler;
   events: Hub<ReconcileEvents & IdEvents>;
   /** Every pass so far. */
@@ -55,12 +58,14 @@ export async function buildEngine(options: EngineOptions = {}): Promise<Engine> 
   const folder = join(repository.folder, 'desired-state');
   const source = await openClone({ folder, branch: null, machine, dataFolder: await temporaryFolder() });
   const path = join(await temporaryFolder(), 'store.sqlite');
-  const store = await openSqliteStore({
-    path,
-    defaults: DEFAULTS,
-    random: randomBytes,
-    ...(options.readDisk && { readDisk: options.readDisk }),
-  });
+  const store = flat(
+    await openSqliteStore({
+      path,
+      defaults: DEFAULTS,
+      random: randomBytes,
+      ...(options.readDisk && { readDisk: options.readDisk }),
+    }),
+  );
   const passes: Engine['passes'] = [];
   const events = testEvents();
   events.on('passed', (pass) => passes.push(pass));

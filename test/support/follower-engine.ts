@@ -1,6 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
 import type { Reconciler, ReconcilerDependencies } from '../../src/reconcile/reconciler.ts';
 import { openRemote } from '../../src/source/git/mirror/remote.ts';
+import type { Ports } from '../../src/store/open/ports.ts';
 import type { Store } from '../../src/store/store.ts';
 import { testReconciler } from './engine.ts';
 import { temporaryFolder } from './folder.ts';
@@ -18,7 +19,7 @@ export interface FollowerEngine {
  */
 export async function startFollowerEngine(
   origin: TestOrigin,
-  store: Store,
+  store: Store & Pick<Ports, 'close'>,
   settings: Partial<ReconcilerDependencies> = {},
 ): Promise<FollowerEngine> {
   const source = await openRemote(remoteOptions(origin.url, await temporaryFolder()));

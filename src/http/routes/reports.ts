@@ -4,13 +4,13 @@ import { Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
 import { ObjectId } from '../../protocol/info.ts';
 import { MAX_REPORT_BYTES, Report, WorkerReport } from '../../protocol/report.ts';
+import type { ReportStore } from '../../store/reports/port.ts';
 import {
   type ReportPage,
   type ReportQuery,
   type StoredReport,
   TIME_COMPARISONS,
-} from '../../store/report.ts';
-import type { ReportStore } from '../../store/store.ts';
+} from '../../store/reports/report.ts';
 import type { Api } from '../api.ts';
 import { reportErrorHandler } from '../errors.ts';
 import { JSON_TYPE, sendParts } from '../json.ts';
@@ -103,12 +103,13 @@ const postDocs = documented({
 });
 
 /** Reports of devices. */
-export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
+export function reportRoutes(app: FastifyInstance, { store, reports: kept, now }: Api): void {
   app.get('/api/v2/reports', queryDocs, async (request, reply) => {
     const query = reportQuery(request);
-    const { value, revision } = await store.reports(query);
+    const value = await kept.reports(query);
+    const revision = (await store.state()).applied?.revision ?? null;
     const isComplete = value.lastId === null || value.data.length === query.pageSize;
-    if (!isComplete) return sendParts(request, withRevision(reply, revision), pageText(store, query, value));
+    if (!isComplete) return sendParts(request, withRevision(reply, revision), pageText(kept, query, value));
     // Reports are stored as they were sent. Serializing them by the schema would take a fifth of the time of a page.
     return sendAtRevision(reply.type(JSON_TYPE).serializer(JSON.stringify), 200, revision, {
       data: value.data.map(reportRecord),
@@ -121,15 +122,15 @@ export function reportRoutes(app: FastifyInstance, { store, now }: Api): void {
     const reports = await readReports(request);
     // Read first: devices send reports again after an error, so none may follow once they are stored.
     const { applied } = await store.state();
-    if (reports.length > 0) await store.insertReports(reports, now());
+    if (reports.length > 0) await kept.insertReports(reports, now());
     return sendAtRevision(reply, 200, applied?.revision ?? null, { accepted: reports.length });
   });
 }
 
 /** Yields the text of a page that the store returns in parts. Each part is read after the previous one is sent. */
-async function* pageText(store: ReportStore, query: ReportQuery, first: ReportPage): AsyncGenerator<string> {
-  const next = async ({ lastId }: ReportPage, pageSize: number): Promise<ReportPage> =>
-    (await store.reports({ ...query, pageSize, ...(lastId !== null && { after: lastId }) })).value;
+async function* pageText(kept: ReportStore, query: ReportQuery, first: ReportPage): AsyncGenerator<string> {
+  const next = ({ lastId }: ReportPage, pageSize: number): Promise<ReportPage> =>
+    kept.reports({ ...query, pageSize, ...(lastId !== null && { after: lastId }) });
   let part = first;
   let remaining = query.pageSize;
   yield '{"data":[';

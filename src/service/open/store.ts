@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import { factsOfFailure, HoldfastError, knownError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Config } from '../../settings/table.ts';
-import { openSqliteStore } from '../../store/sqlite/open.ts';
-import type { SqliteStore } from '../../store/sqlite/store.ts';
+import type { Ports } from '../../store/open/ports.ts';
+import { openSqliteStore, type SqlitePorts } from '../../store/open/sqlite.ts';
 import type { Store } from '../../store/store.ts';
 import { checkMongoAddress } from './mongo-address.ts';
 
@@ -18,8 +18,7 @@ export interface StoreEnvironment {
   callDeadline: AbortSignal;
 }
 
-export interface OpenedStore {
-  store: Store;
+export interface OpenedStore extends Ports {
   /** The store as the recorder of ids reads it: also after its files were removed and it refuses further writes. */
   idReader: Pick<Store, 'state' | 'counters'>;
 }
@@ -28,15 +27,16 @@ export interface OpenedStore {
 export async function openStore(config: Config, environment: StoreEnvironment): Promise<OpenedStore> {
   const { data, defaults } = environment;
   if (config.MONGODB_URI === null) {
-    const store = await openEmbedded(`${data}/store.sqlite`, defaults, config.REPORTS_MAX_BYTES);
+    const ports = await openEmbedded(`${data}/store.sqlite`, defaults, config.REPORTS_MAX_BYTES);
+    const { store } = ports;
     const idReader = {
       state: () => store.lastState(),
       counters: (since: number) => store.counters(since),
     };
-    return { store, idReader };
+    return { ...ports, idReader };
   }
-  const store = await openShared(config.MONGODB_URI, config, environment);
-  return { store, idReader: store };
+  const ports = await openShared(config.MONGODB_URI, config, environment);
+  return { ...ports, idReader: ports.store };
 }
 
 /** Opens the store in SQLite. Errors are those of `errorOfFile`. */
@@ -44,7 +44,7 @@ async function openEmbedded(
   path: string,
   defaults: AppDefaults,
   maxReportBytes: number,
-): Promise<SqliteStore> {
+): Promise<SqlitePorts> {
   try {
     return await openSqliteStore({ path, defaults, random: randomBytes, maxReportBytes });
   } catch (error) {
@@ -74,10 +74,10 @@ async function openShared(
   uri: string,
   { MONGODB_DATABASE: database, REPORTS_MAX_BYTES: maxReportBytes }: Config,
   { defaults, logger, callDeadline }: StoreEnvironment,
-): Promise<Store> {
+): Promise<Ports> {
   await checkMongoAddress(uri);
   // Loading the driver takes much of a start's time and memory, so only a manager that uses it does.
-  const { openMongoStore } = await import('../../store/mongo/open.ts');
+  const { openMongoStore } = await import('../../store/open/mongo.ts');
   return openMongoStore({
     uri,
     database,

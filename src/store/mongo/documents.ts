@@ -2,7 +2,6 @@ import type { HistoryPoint } from '../../ids/id-store.ts';
 import type { FileOrigin } from '../../plan/step.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { EntryKind, EntryQuery, HistoryState, Searched } from '../entry.ts';
-import type { ReportQuery } from '../report.ts';
 import type { StoredCounter } from '../rules/work.ts';
 
 /**
@@ -52,20 +51,6 @@ export interface Documents {
   entry(n: number): Promise<FoundEntry | null>;
   /** Reads the entries with a key that begins so, and goes on with hexadecimal digits or not at all. */
   entriesByPrefix(prefix: string): Promise<EntryDocument[]>;
-  /** Inserts reports, which get ascending ids in their order. */
-  insertReports(reports: readonly ReportDocument[]): Promise<void>;
-  /** Reads the reports that match and follow `query.after`, in ascending order of `_id`. */
-  reports(query: ReportQuery, limit: number): Promise<FoundReports>;
-  /**
-   * Deletes some of the reports that arrived before `before` (Unix milliseconds); resolves to how many, 0 if none is
-   * left.
-   */
-  expireSomeReports(before: number): Promise<number>;
-  /** Measures all reports, also those of other programs. */
-  measureReports(): Promise<ReportsSize>;
-  /** Deletes the oldest reports, at most this many; resolves to how many. Two commands. */
-  dropOldestReports(count: number): Promise<number>;
-  close(): Promise<void>;
 }
 
 /** Limits what a scan of objects reads; by default nothing is left out. */
@@ -186,38 +171,4 @@ export interface FoundEntries {
 export interface FoundEntry {
   document: EntryDocument;
   parts: Omit<EntryPartDocument, 'keys' | 'text'>[];
-}
-
-/** A report that came through the API. The fields besides `body` are there to be searched; its `_id` is of the driver. */
-export interface ReportDocument {
-  hostname: string;
-  device_group: string;
-  report_creation_time: number;
-  updated?: boolean;
-  holdfast: {
-    /** Unix milliseconds. */
-    arrived: number;
-    /** The report as it was sent: JSON. */
-    body: string;
-  };
-}
-
-/** The first reports of a query. `isCut` if fewer than requested were read because of their size: there can be more. */
-export interface FoundReports {
-  rows: FoundReport[];
-  isCut: boolean;
-}
-
-/** The number of reports, and their bytes without indexes. */
-export interface ReportsSize {
-  count: number;
-  bytes: number;
-}
-
-/** A report of a query; `isOurs` if it came through the API. */
-export interface FoundReport {
-  oid: string;
-  receivedAt: number;
-  isOurs: boolean;
-  report: unknown;
 }

@@ -8,7 +8,6 @@ import {
   type OptionalUnlessRequiredId,
 } from 'mongodb';
 import type { EntryQuery } from '../entry.ts';
-import type { ReportQuery } from '../report.ts';
 import type { Connection } from './connection.ts';
 import type {
   ActDocument,
@@ -18,16 +17,12 @@ import type {
   FleetRoot,
   FoundEntries,
   FoundEntry,
-  FoundReports,
   ObjectDocument,
   ObjectScan,
-  ReportDocument,
-  ReportsSize,
   StagedChange,
 } from './documents.ts';
 import { findByPrefix, findEntries, findEntry, nextAct } from './entry-queries.ts';
 import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
-import { dropOldest, expireSome, findReports, measureReports } from './report-queries.ts';
 import { COLLECTIONS } from './schema.ts';
 
 /** The database behind the store, accessed through MongoDB's own driver. */
@@ -44,10 +39,6 @@ export class MongoDocuments implements Documents {
 
   term(): number {
     return this.#connection.term;
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
   }
 
   readRoot(): Promise<FleetRoot | null> {
@@ -125,26 +116,6 @@ export class MongoDocuments implements Documents {
 
   entriesByPrefix(prefix: string): Promise<EntryDocument[]> {
     return this.#run((db) => findByPrefix(db, prefix));
-  }
-
-  async insertReports(reports: readonly ReportDocument[]): Promise<void> {
-    await this.#run((db) => db.collection(COLLECTIONS.reports).insertMany([...reports]));
-  }
-
-  reports(query: ReportQuery, limit: number): Promise<FoundReports> {
-    return this.#run((db) => findReports(db, query, limit));
-  }
-
-  expireSomeReports(before: number): Promise<number> {
-    return this.#run((db) => expireSome(db, before));
-  }
-
-  measureReports(): Promise<ReportsSize> {
-    return this.#run(measureReports);
-  }
-
-  dropOldestReports(count: number): Promise<number> {
-    return this.#run((db) => dropOldest(db, count));
   }
 
   #run<T>(command: (db: Db) => Promise<T>): Promise<T> {

@@ -1,13 +1,11 @@
 import { type CounterRow, kindOfCounter, type SeedBatch } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../../protocol/name.ts';
-import type { Report } from '../../protocol/report.ts';
 import type { Act } from '../act.ts';
 import { closedError } from '../closed.ts';
 import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
 import { oidGenerator } from '../object-id.ts';
 import type { Operation } from '../operation.ts';
-import type { ReportPage, ReportQuery } from '../report.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead, requireSequence } from '../rules/claim.ts';
 import { log, pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
@@ -30,7 +28,6 @@ import type { Documents, FleetRoot, ObjectDocument } from './documents.ts';
 import { draftEntries } from './entry-writes.ts';
 import { FleetReads } from './fleet-reads.ts';
 import { HistoryReads } from './history-reads.ts';
-import { Reports } from './reports.ts';
 import { WorkingSet } from './working-set.ts';
 
 /** What the store depends on. */
@@ -44,8 +41,6 @@ export interface DocumentStoreOptions {
   pause(attempt: number): Promise<void>;
   /** How many characters of changes a root carries itself; more are staged. */
   inlineLimit: number;
-  /** The most bytes of all reports together; the oldest are deleted for new ones. Without a limit by default. */
-  maxReportBytes?: number;
 }
 
 const WRITER_BYTES = 12;
@@ -60,28 +55,26 @@ export class DocumentStore implements Store {
   readonly #fleet: Committer;
   readonly #reads: FleetReads;
   readonly #history: HistoryReads;
-  readonly #reports: Reports;
   #isClosed = false;
 
   constructor(options: DocumentStoreOptions) {
-    const { documents, defaults, random, maxReportBytes: maxBytes = Number.POSITIVE_INFINITY } = options;
+    const { documents, defaults, random } = options;
     const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
     this.#options = options;
     this.#documents = documents;
     this.#fleet = new Committer(documents, { ...options, newWriter });
     this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
     this.#history = new HistoryReads(documents, this.#fleet);
-    this.#reports = new Reports(documents, maxBytes);
   }
 
   ping(): Promise<void> {
     return this.#call(() => this.#documents.ping());
   }
 
+  /** Refuses later calls, and waits for earlier writes. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([this.#fleet.idle(), this.#reports.idle()]);
-    await this.#documents.close();
+    await this.#fleet.idle();
   }
 
   state(): Promise<StoreState> {
@@ -168,7 +161,7 @@ export class DocumentStore implements Store {
   }
 
   /** Resolves: the space is that of the database's server. */
-  requireRoom(): Promise<void> {
+  requireRoom(_part: 'older' | 'new'): Promise<void> {
     return Promise.resolve();
   }
 
@@ -195,21 +188,6 @@ export class DocumentStore implements Store {
 
   counters(sinceIdSequence: number): Promise<CounterRow[]> {
     return this.#call(() => this.#reads.counters(sinceIdSequence));
-  }
-
-  insertReports(reports: readonly Report[], at: number): Promise<void> {
-    return this.#call(() => this.#reports.insert(reports, at));
-  }
-
-  reports(query: ReportQuery): Promise<AtRevision<ReportPage>> {
-    return this.#call(async () => {
-      const value = await this.#reports.page(query);
-      return { value, revision: await this.#reads.revision() };
-    });
-  }
-
-  expireReports(before: number): Promise<number> {
-    return this.#call(() => this.#reports.expire(before));
   }
 
   /**

@@ -118,13 +118,6 @@ CREATE TABLE entry_bodies (
 ) STRICT;
 `;
 
-/**
- * The bytes of a row of `reports`, in SQL: its texts in the table and in the indexes, and about as much as the rest takes.
- * `state.report_bytes` is the sum.
- */
-export const REPORT_BYTES =
-  'octet_length(body) + 2 * octet_length(hostname) + 3 * octet_length(device_group) + 200';
-
 /** Creates the tables in an empty database. `fleet` is the identity of its fleet, in random hexadecimal digits. */
 export function createSchema(db: Database, fleet: string): void {
   db.exec(TABLES);

@@ -4,11 +4,8 @@ import { ActReads, Acts } from './acts.ts';
 import type { Database } from './connection.ts';
 import { CounterReads, Counters } from './counters.ts';
 import { History, HistoryReads } from './history.ts';
-import { LogPosition } from './log.ts';
 import { ObjectReads } from './object-reads.ts';
 import { Objects } from './objects.ts';
-import { ReportPages } from './report-pages.ts';
-import { Reports } from './reports.ts';
 import { StateReads, StateWrites } from './state.ts';
 
 /** Everything that changes the database, on the writer's connection. */
@@ -18,8 +15,6 @@ export interface Writes {
   counters: Counters;
   acts: Acts;
   history: History;
-  reports: Reports;
-  log: LogPosition;
   /** Makes the `_id` of objects and reports. The caller must store the last one by `state.setLastOid`. */
   newOid: NewOid;
   /** The values of fields that were added to the product after an app was stored. */
@@ -33,7 +28,6 @@ export interface Reads {
   counters: CounterReads;
   acts: ActReads;
   history: HistoryReads;
-  reports: ReportPages;
 }
 
 /** Prepares everything that changes the database. `random` returns so many random bytes. */
@@ -50,8 +44,6 @@ export function prepareWrites(
     counters: new Counters(db),
     acts,
     history: new History(db, acts),
-    reports: new Reports(db),
-    log: new LogPosition(db),
     newOid: oidGenerator(random, state.lastOid()),
     defaults,
   };
@@ -65,6 +57,5 @@ export function prepareReads(db: Database, defaults: AppDefaults): Reads {
     counters: new CounterReads(db),
     acts: new ActReads(db),
     history: new HistoryReads(db),
-    reports: new ReportPages(db),
   };
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import { openMongoStore } from '../../../src/store/mongo/open.ts';
+import { openMongoStore } from '../../../src/store/open/mongo.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { flat } from '../../support/flat-store.ts';
 import type { Bench, Line } from '../bench.ts';
 import { appPath, appText, importFiles, makeBare, makeFleet } from '../fleet.ts';
 import { type Manager, startManager } from '../manager.ts';
@@ -58,16 +59,18 @@ export async function follow(bench: Bench): Promise<Line[]> {
 }
 
 async function openStore(bench: Bench, uri: string, database: string): Promise<Store> {
-  const store = await openMongoStore({
-    uri,
-    database,
-    defaults: appDefaults(['nebula', 'bridge']),
-    random: randomBytes,
-    onServer: () => undefined,
-    onUnavailable: (error) => {
-      throw error;
-    },
-  });
+  const store = flat(
+    await openMongoStore({
+      uri,
+      database,
+      defaults: appDefaults(['nebula', 'bridge']),
+      random: randomBytes,
+      onServer: () => undefined,
+      onUnavailable: (error) => {
+        throw error;
+      },
+    }),
+  );
   bench.whenDone(() => store.close());
   return store;
 }

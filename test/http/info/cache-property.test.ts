@@ -7,9 +7,10 @@ import { renderInfo } from '../../../src/http/info/render.ts';
 import { infoRecord } from '../../../src/http/records.ts';
 import { contentHash } from '../../../src/ids/content-hash.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import { openSqliteStore } from '../../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../../src/store/open/sqlite.ts';
 import type { GroupInfo, Store } from '../../../src/store/store.ts';
 import { app, appStep, CONTEXT, group, groupStep, pass, seed } from '../../store/contract/support.ts';
+import { flat } from '../../support/flat-store.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const LIFETIME = 10_000;
@@ -66,7 +67,9 @@ it('the cache serves no reply older than its lifetime, after any changes that ar
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
       const path = join(await temporaryFolder(), 'store.sqlite');
-      const store = await openSqliteStore({ path, defaults: appDefaults(['nebula']), random: randomBytes });
+      const store = flat(
+        await openSqliteStore({ path, defaults: appDefaults(['nebula']), random: randomBytes }),
+      );
       const clock = { now: 0 };
       const cache = createInfoCache({
         store,

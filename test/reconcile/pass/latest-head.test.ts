@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqliteStore } from '../../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../../src/store/open/sqlite.ts';
+import { flat } from '../../support/flat-store.ts';
 import { DEFAULTS } from '../../support/fleet.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { type FollowerEngine, startFollowerEngine } from '../../support/follower-engine.ts';
@@ -12,7 +13,7 @@ import { type TestOrigin, testOrigin } from '../../support/origin.ts';
 const WEB = 'desired-state/apps/web.yaml';
 /** A manager that shares the store at `path` with others. */
 async function startOn(origin: TestOrigin, path: string): Promise<FollowerEngine> {
-  const store = await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes });
+  const store = flat(await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes }));
   return startFollowerEngine(origin, store);
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CounterRow } from '../../../src/ids/id-store.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { FlatStore } from '../../support/flat-store.ts';
 import { type Action, anyAction, type Change, perform, type Served, servedBy, stepOf } from './ids-model.ts';
 import { type OpenedStore, pass, seed } from './support.ts';
 
@@ -40,7 +40,7 @@ function head(actions: readonly Action[]): Change[] {
 
 /** Seeds a new or restored store and brings it to the head of git, as the first pass after a start does. */
 async function recover(
-  store: Store,
+  store: FlatStore,
   seeds: readonly CounterRow[],
   actions: readonly Action[],
 ): Promise<Served> {

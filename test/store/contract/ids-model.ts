@@ -6,7 +6,7 @@ import type { Step } from '../../../src/plan/step.ts';
 import type { App } from '../../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import type { Kind } from '../../../src/protocol/name.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { FlatStore } from '../../support/flat-store.ts';
 import { app, appStep, CONTEXT, group, groupStep, type OpenedStore, pass, seed } from './support.ts';
 
 const NAMES = ['a', 'b', 'constructor'] as const;
@@ -49,7 +49,7 @@ export function stepOf({ kind, name, variant }: Change): Step {
 }
 
 /** Performs an action. Resolves to the store, which is another object after `reopen`. */
-export async function perform(opened: OpenedStore, store: Store, action: Action): Promise<Store> {
+export async function perform(opened: OpenedStore, store: FlatStore, action: Action): Promise<FlatStore> {
   if (action.do === 'reopen') return opened.reopen();
   if (action.do === 'apply') await pass(store, action.changes.map(stepOf));
   else if (action.do === 'restart') await store.restartApp(action.name, CONTEXT);
@@ -62,7 +62,7 @@ export async function perform(opened: OpenedStore, store: Store, action: Action)
 /** What devices are served: the id and its content, by counter (`app/web`, `prune/edge`). */
 export type Served = Map<string, { id: number; content: string }>;
 
-export async function servedBy(store: Store): Promise<Served> {
+export async function servedBy(store: FlatStore): Promise<Served> {
   const served: Served = new Map();
   for (const name of NAMES) {
     const { value: app } = await store.app(name);
@@ -135,7 +135,7 @@ class Model {
 type CounterMap = Map<string, Pick<CounterRow, 'last' | 'hash'>>;
 
 /** The counters that changed after an id sequence; checks that each is listed once. */
-async function countersOf(store: Store, since: number): Promise<CounterMap> {
+async function countersOf(store: FlatStore, since: number): Promise<CounterMap> {
   const rows = await store.counters(since);
   const counters = new Map(rows.map(({ kind, name, last, hash }) => [`${kind}/${name}`, { last, hash }]));
   expect(counters.size).toBe(rows.length);

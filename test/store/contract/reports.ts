@@ -6,8 +6,8 @@ import {
   type StoredReport,
   TIME_COMPARISONS,
   type TimeComparison,
-} from '../../../src/store/report.ts';
-import type { Store } from '../../../src/store/store.ts';
+} from '../../../src/store/reports/report.ts';
+import type { FlatStore } from '../../support/flat-store.ts';
 import { AT, app, appStep, type OpenStore, pass, useStore, withStore } from './support.ts';
 
 const MEBIBYTE = 1_048_576;
@@ -17,18 +17,18 @@ function report(time: number, fields: Record<string, unknown> = {}): Report {
 }
 
 /** All pages of a query, one after another. */
-async function pages(store: Store, query: ReportQuery): Promise<StoredReport[][]> {
+async function pages(store: FlatStore, query: ReportQuery): Promise<StoredReport[][]> {
   const all: StoredReport[][] = [];
   let after: string | null = query.after ?? null;
   do {
-    const { value } = await store.reports(after === null ? query : { ...query, after });
+    const value = await store.reports(after === null ? query : { ...query, after });
     all.push(value.data);
     after = value.lastId;
   } while (after !== null);
   return all;
 }
 
-async function allReports(store: Store): Promise<StoredReport[]> {
+async function allReports(store: FlatStore): Promise<StoredReport[]> {
   return (await pages(store, { pageSize: 1000 })).flat();
 }
 
@@ -78,7 +78,11 @@ const anyQuery: fc.Arbitrary<ReportQuery> = fc.record(
 ) as fc.Arbitrary<ReportQuery>;
 
 /** The query's pages, from the start and from the middle, have exactly the reports that match. */
-async function expectFiltered(store: Store, query: ReportQuery, all: readonly StoredReport[]): Promise<void> {
+async function expectFiltered(
+  store: FlatStore,
+  query: ReportQuery,
+  all: readonly StoredReport[],
+): Promise<void> {
   const expected = all.filter((one) => matches(query, one.report));
   const found = await pages(store, query);
   expect(found.flat()).toEqual(expected);
@@ -93,16 +97,11 @@ export function reportsContract(open: OpenStore): void {
 
   describe('reports', () => {
     it('are an empty last page if the store is empty', async () => {
-      const empty = { value: { data: [], lastId: null }, revision: null };
+      const empty = { data: [], lastId: null };
       expect(await test.store.reports({ pageSize: 10 })).toEqual(empty);
       expect(await test.store.reports({ pageSize: 10, after: 'f'.repeat(24) })).toEqual(empty);
       const creationTime = { comparison: 'gte', seconds: 0 } as const;
       expect(await test.store.reports({ pageSize: 10, creationTime })).toEqual(empty);
-    });
-
-    it('are returned with the applied revision', async () => {
-      await pass(test.store, [], 'r1');
-      expect((await test.store.reports({ pageSize: 10 })).revision).toBe('r1');
     });
 
     it('are kept as they were sent', async () => {
@@ -177,7 +176,7 @@ export function reportsContract(open: OpenStore): void {
       expect((await pages(test.store, { pageSize: 4 })).map((page) => page.length)).toEqual([4, 2]);
       expect((await pages(test.store, { pageSize: 3 })).map((page) => page.length)).toEqual([3, 3]);
       expect((await pages(test.store, { pageSize: 6 })).map((page) => page.length)).toEqual([6]);
-      const { value } = await test.store.reports({ pageSize: 4 });
+      const value = await test.store.reports({ pageSize: 4 });
       expect(value.lastId).toBe(value.data[3]!.oid);
     });
 
@@ -186,8 +185,7 @@ export function reportsContract(open: OpenStore): void {
       await test.store.insertReports([report(3)], AT + 5000);
       const [first, , third] = await allReports(test.store);
       await test.store.expireReports(AT + 1);
-      const reportsAfter = async (id: string) =>
-        (await test.store.reports({ pageSize: 5, after: id })).value.data;
+      const reportsAfter = async (id: string) => (await test.store.reports({ pageSize: 5, after: id })).data;
       for (const id of [first!.oid, '0'.repeat(24)]) {
         expect(await reportsAfter(id)).toEqual([third]);
         expect(await reportsAfter(id.toUpperCase())).toEqual([third]);

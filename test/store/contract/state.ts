@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Store, StoreState } from '../../../src/store/store.ts';
+import type { StoreState } from '../../../src/store/store.ts';
+import type { FlatStore } from '../../support/flat-store.ts';
 import {
   AT,
   app,
@@ -116,7 +117,7 @@ export function stateContract(open: OpenStore): void {
 
   describe('close', () => {
     const batch = { revision: 'r', sequence: 0, at: AT, steps: [], origins: [], rules: 'r1' };
-    const CALLS: Record<Exclude<keyof Store, 'close'>, (store: Store) => Promise<unknown>> = {
+    const CALLS: Record<Exclude<keyof FlatStore, 'close'>, (store: FlatStore) => Promise<unknown>> = {
       ping: (store) => store.ping(),
       state: (store) => store.state(),
       markAttempted: (store) => store.markAttempted('r', AT),

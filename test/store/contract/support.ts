@@ -8,6 +8,7 @@ import { type Kind, parseKey } from '../../../src/protocol/name.ts';
 import type { Act } from '../../../src/store/act.ts';
 import { OPERATIONS, type Operation } from '../../../src/store/operation.ts';
 import type { AssignedId, OperationContext, Store } from '../../../src/store/store.ts';
+import type { FlatStore } from '../../support/flat-store.ts';
 
 /** How a store is opened; without a limit by default. */
 export interface StoreOptions {
@@ -16,9 +17,9 @@ export interface StoreOptions {
 
 /** A new, empty store, and what a test can do with its file or database. */
 export interface OpenedStore {
-  store: Store;
+  store: FlatStore;
   /** Closes the store and opens it again, as a restart of the manager does; with the same options by default. */
-  reopen(options?: StoreOptions): Promise<Store>;
+  reopen(options?: StoreOptions): Promise<FlatStore>;
   /** Closes the store and deletes its file or database. */
   cleanup(): Promise<void>;
 }
@@ -27,14 +28,14 @@ export type OpenStore = (options?: StoreOptions) => Promise<OpenedStore>;
 
 /** The store of the test that runs now. */
 export interface StoreOfTest {
-  readonly store: Store;
-  reopen(options?: StoreOptions): Promise<Store>;
+  readonly store: FlatStore;
+  reopen(options?: StoreOptions): Promise<FlatStore>;
 }
 
 /** A new store for each test of the suite in which this is called. */
 export function useStore(open: OpenStore, options: StoreOptions = {}): StoreOfTest {
   let opened: OpenedStore;
-  let current: Store;
+  let current: FlatStore;
   beforeEach(async () => {
     opened = await open(options);
     current = opened.store;

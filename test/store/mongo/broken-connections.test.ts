@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Store } from '../../../src/store/store.ts';
+import type { FlatStore } from '../../support/flat-store.ts';
 import { MongoProxy, type Verdict } from '../../support/mongo-proxy.ts';
 import {
   AT,
@@ -28,7 +28,7 @@ const DISTURBANCES: [name: string, verdict: Verdict][] = [
 let direct: OpenedDatabase;
 let proxy: MongoProxy;
 /** A second store on the same database, whose connections go through the proxy. */
-let store: Store;
+let store: FlatStore;
 
 describe.skipIf(SERVER.isMissing)('connections between the driver and the server', SERVER.limits, () => {
   beforeEach(async () => {
@@ -90,7 +90,7 @@ describe.skipIf(SERVER.isMissing)('connections between the driver and the server
       const outcome = await rejection(store.insertReports([report(1), report(2)], AT));
       proxy.judge(() => 'pass');
       await reachServer();
-      const { value } = await direct.store.reports({ pageSize: 10 });
+      const value = await direct.store.reports({ pageSize: 10 });
       expect(outcome === 'none' ? [2] : [0, 2]).toContain(value.data.length);
     });
   });

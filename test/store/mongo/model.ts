@@ -12,15 +12,12 @@ import type {
   FleetRoot,
   FoundEntries,
   FoundEntry,
-  FoundReports,
   ObjectDocument,
   ObjectScan,
-  ReportsSize,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
 import { newFleetRoot } from '../../../src/store/mongo/schema.ts';
 import { DocumentStore } from '../../../src/store/mongo/store.ts';
-import type { Store } from '../../../src/store/store.ts';
 
 /**
  * What becomes of a command: it succeeds (`ok`); its connection breaks before or after it is executed; or its connection
@@ -121,8 +118,6 @@ export class ModelDocuments implements Documents {
     return this.#options.database.term;
   }
 
-  async close(): Promise<void> {}
-
   readRoot(): Promise<FleetRoot> {
     return this.#read(({ root }) => {
       const read = structuredClone(root);
@@ -216,26 +211,6 @@ export class ModelDocuments implements Documents {
     );
   }
 
-  insertReports(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  reports(): Promise<FoundReports> {
-    return Promise.resolve({ rows: [], isCut: false });
-  }
-
-  expireSomeReports(): Promise<number> {
-    return Promise.resolve(0);
-  }
-
-  measureReports(): Promise<ReportsSize> {
-    return Promise.resolve({ count: 0, bytes: 0 });
-  }
-
-  dropOldestReports(): Promise<number> {
-    return Promise.resolve(0);
-  }
-
   #putOne({ objects, acts, entries, entryParts }: Contents, given: Change): void {
     const change = structuredClone(given);
     if (change.in === 'acts') acts.set(change.document._id, change.document);
@@ -313,7 +288,7 @@ export function calmStore(
   database: ModelDatabase,
   wrap: (documents: Documents) => Documents = (documents) => documents,
   inlineLimit = 1_000_000,
-): Store {
+): DocumentStore {
   return new DocumentStore({
     documents: wrap(calmDocuments(database)),
     defaults: appDefaults(['nebula', 'bridge']),

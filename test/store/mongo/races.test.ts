@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Store } from '../../../src/store/store.ts';
+import type { FlatStore } from '../../support/flat-store.ts';
 import {
   AT,
   app,
@@ -19,7 +19,7 @@ import { type OpenedDatabase, openDatabase, openInNewDatabase, SERVER } from './
 const canRaceHere = await canRace();
 
 let opened: OpenedDatabase;
-let managers: Store[];
+let managers: FlatStore[];
 
 describe.skipIf(!canRaceHere)('three managers on one database', { ...SERVER.limits, retry: 0 }, () => {
   beforeEach(async () => {

@@ -70,7 +70,7 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
       );
       const store = await openDatabase(database);
       await store.insertReports([{ hostname: 'h', device_group: 'g', report_creation_time: 1 }], AT);
-      expect((await store.reports({ pageSize: 10, hostname: 'h' })).value.data).toHaveLength(1);
+      expect((await store.reports({ pageSize: 10, hostname: 'h' })).data).toHaveLength(1);
       await store.close();
       await dropDatabase(database);
     });
@@ -184,20 +184,20 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
       await opened.store.insertReports([{ ...theirs, updated: true }], AT);
       await insertAsReporter(LAST_TIME, { ...theirs, hostname: 'h2' });
       await insertAsReporter(AT, theirs);
-      const { value } = await opened.store.reports({ pageSize: 10 });
+      const value = await opened.store.reports({ pageSize: 10 });
       expect(value.data.map(({ report }) => report)).toEqual([
         theirs,
         { ...theirs, updated: true },
         { ...theirs, hostname: 'h2' },
       ]);
       const found = await opened.store.reports({ pageSize: 10, hostname: 'h2' });
-      expect(found.value.data).toHaveLength(1);
+      expect(found.data).toHaveLength(1);
     });
 
     it('do not include documents that are not reports', async () => {
       await insertAsReporter(AT - 60_000, { note: 'no report' });
       await insertAsReporter(AT - 50_000, theirs);
-      const { value } = await opened.store.reports({ pageSize: 1 });
+      const value = await opened.store.reports({ pageSize: 1 });
       expect(value).toMatchObject({ data: [{ report: theirs }], lastId: null });
     });
 

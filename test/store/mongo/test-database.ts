@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import { openMongoStore } from '../../../src/store/mongo/open.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { openMongoStore } from '../../../src/store/open/mongo.ts';
+import { type FlatStore, flat } from '../../support/flat-store.ts';
 import { foundOrRequired } from '../../support/tools.ts';
 import type { OpenedStore, StoreOptions } from '../contract/support.ts';
 
@@ -21,18 +21,20 @@ export async function openDatabase(
   database: string,
   uri = SERVER.uri,
   options: StoreOptions = {},
-): Promise<Store> {
-  const store = await openMongoStore({
-    uri,
-    database,
-    defaults: appDefaults(['nebula', 'bridge']),
-    random: randomBytes,
-    ...options,
-    onServer: () => undefined,
-    onUnavailable: (error) => {
-      throw error;
-    },
-  });
+): Promise<FlatStore> {
+  const store = flat(
+    await openMongoStore({
+      uri,
+      database,
+      defaults: appDefaults(['nebula', 'bridge']),
+      random: randomBytes,
+      ...options,
+      onServer: () => undefined,
+      onUnavailable: (error) => {
+        throw error;
+      },
+    }),
+  );
   return store;
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect, it } from 'vitest';
 import { kindOf, messageOf } from '../../../src/errors.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { FlatStore } from '../../support/flat-store.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { AT, app, appStep, CONTEXT, pass } from '../contract/support.ts';
 import { openAt } from '../open-sqlite.ts';
@@ -52,7 +52,7 @@ async function momentsOf(folder: string): Promise<Moment[]> {
   return moments;
 }
 
-async function write(store: Store, count: number): Promise<void> {
+async function write(store: FlatStore, count: number): Promise<void> {
   if (count % 5 === 3) {
     await store.insertReports(
       [{ hostname: 'h', device_group: 'g', report_creation_time: count }],

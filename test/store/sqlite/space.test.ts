@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+
 import { keepsReserve, type Space } from '../../../src/store/sqlite/space.ts';
 
 const MIB = 2 ** 20;

@@ -1,7 +1,12 @@
-import type { SerializedReport } from '../report-intake.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
-import { indexText } from './report-query.ts';
-import { REPORT_BYTES } from './schema.ts';
+import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
+import type { SerializedReport } from '../intake.ts';
+import { indexText } from './filter.ts';
+
+/**
+ * The bytes of a row of `reports`, in SQL: its texts in the table and in the indexes, and about as much as the rest takes.
+ * `state.report_bytes` is the sum.
+ */
+const REPORT_BYTES = 'octet_length(body) + 2 * octet_length(hostname) + 3 * octet_length(device_group) + 200';
 
 /** How many reports `expireSome` and `evictSome` delete: a few milliseconds of work. */
 const DELETE_AT_ONCE = 200;
@@ -11,7 +16,7 @@ interface Bytes {
 }
 
 /** Changes reports, inside the caller's transaction. Keeps `state.report_bytes`, the bytes of all reports. */
-export class Reports {
+export class ReportTable {
   readonly #insert: Statement<Bytes>;
   readonly #expire: Statement<Bytes>;
   readonly #total: Statement<Bytes>;

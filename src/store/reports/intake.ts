@@ -1,6 +1,6 @@
-import { forEachYielding } from '../async/pace.ts';
-import { Queue } from '../async/queue.ts';
-import type { Report } from '../protocol/report.ts';
+import { forEachYielding } from '../../async/pace.ts';
+import { Queue } from '../../async/queue.ts';
+import type { Report } from '../../protocol/report.ts';
 
 /** A report, and the JSON of it that is stored. */
 export interface SerializedReport {

@@ -2,14 +2,24 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import { closeOnFailure, createFile, openReader, openWriter, rollBackJournal } from './connection.ts';
-import { storeError } from './errors.ts';
-import { checkLog } from './log.ts';
-import { checkHeader, MIGRATIONS, migrate } from './migrations.ts';
-import { createFileCheck } from './open-files.ts';
-import { createSpaceCheck, type ReadDisk } from './space.ts';
-import { SqliteStore } from './store.ts';
-import { prepareReads, prepareWrites } from './tables.ts';
+import { sqliteReports } from '../reports/sqlite/reports.ts';
+import {
+  type Connections,
+  closeOnFailure,
+  createFile,
+  openReader,
+  openWriter,
+  rollBackJournal,
+} from '../sqlite/connection.ts';
+import { storeError } from '../sqlite/errors.ts';
+import { checkLog, LogPosition } from '../sqlite/log.ts';
+import { checkHeader, MIGRATIONS, migrate } from '../sqlite/migrations.ts';
+import { createFileCheck } from '../sqlite/open-files.ts';
+import { Session } from '../sqlite/session.ts';
+import { createSpaceCheck, type ReadDisk } from '../sqlite/space.ts';
+import { SqliteStore } from '../sqlite/store.ts';
+import { prepareReads, prepareWrites } from '../sqlite/tables.ts';
+import type { Ports } from './ports.ts';
 
 export interface SqliteStoreOptions {
   /** The database's file, created if missing, readable only by its owner. Its folder must exist. */
@@ -24,6 +34,11 @@ export interface SqliteStoreOptions {
   readDisk?: ReadDisk;
 }
 
+/** The ports of a store in SQLite. */
+export interface SqlitePorts extends Ports {
+  store: SqliteStore;
+}
+
 const FLEET_BYTES = 16;
 
 /**
@@ -31,7 +46,7 @@ const FLEET_BYTES = 16;
  * is, if this version must not use it (`checkHeader`) or its log belongs to another file (`checkLog`). Rejects as
  * `unavailable` if it cannot be opened.
  */
-export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqlitePorts> {
   try {
     return openFile(options);
   } catch (error) {
@@ -40,8 +55,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
 }
 
 /** Checks the file by a read-only connection before the writer can change it. */
-function openFile(options: SqliteStoreOptions): SqliteStore {
-  const { path, defaults, random, maxReportBytes = Number.POSITIVE_INFINITY, readDisk } = options;
+function openFile(options: SqliteStoreOptions): SqlitePorts {
+  const { path, random } = options;
   createFile(path);
   requireWritable(path);
   rollBackJournal(path);
@@ -52,16 +67,37 @@ function openFile(options: SqliteStoreOptions): SqliteStore {
     const writer = openWriter(path);
     return closeOnFailure(writer, () => {
       migrate(writer, MIGRATIONS, Buffer.from(random(FLEET_BYTES)).toString('hex'));
-      return new SqliteStore({
-        connections: { reader, writer },
-        reads: prepareReads(reader, defaults),
-        writes: prepareWrites(writer, defaults, random),
-        checkFiles: createFileCheck(path),
-        checkSpace: createSpaceCheck(path, writer, readDisk),
-        maxReportBytes,
-      });
+      return portsOf({ reader, writer }, options);
     });
   });
+}
+
+function portsOf(connections: Connections, options: SqliteStoreOptions): SqlitePorts {
+  const { reader, writer } = connections;
+  const { path, defaults, random, maxReportBytes: maxBytes = Number.POSITIVE_INFINITY, readDisk } = options;
+  const checkSpace = createSpaceCheck(path, writer, readDisk);
+  const position = new LogPosition(writer);
+  const countTransaction = () => position.advance();
+  const session = new Session({ connections, checkFiles: createFileCheck(path), countTransaction });
+  const writes = prepareWrites(writer, defaults, random);
+  const { newOid, state } = writes;
+  const reports = sqliteReports({
+    session,
+    ...connections,
+    checkSpace: () => checkSpace('reports'),
+    newOid,
+    setLastOid: (oid) => state.setLastOid(oid),
+    maxBytes,
+  });
+  return {
+    store: new SqliteStore({ session, reads: prepareReads(reader, defaults), writes, checkSpace }),
+    reports,
+    close: async () => {
+      session.end();
+      await reports.close();
+      await session.close();
+    },
+  };
 }
 
 /**

@@ -1,5 +1,5 @@
+import type { SqlValue } from '../../sqlite/connection.ts';
 import type { ReportQuery, TimeComparison } from '../report.ts';
-import type { SqlValue } from './connection.ts';
 
 /** The filters of a query in SQL: the index to use, and the conditions with their values. */
 export interface ReportFilter {

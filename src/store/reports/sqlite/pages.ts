@@ -1,8 +1,8 @@
-import { Pace } from '../../async/pace.ts';
-import type { Report } from '../../protocol/report.ts';
+import { Pace } from '../../../async/pace.ts';
+import type { Report } from '../../../protocol/report.ts';
+import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
 import type { ReportPage, ReportQuery, StoredReport } from '../report.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
-import { reportFilter, timeCondition } from './report-query.ts';
+import { reportFilter, timeCondition } from './filter.ts';
 
 /** The most rows that one statement scans: a few milliseconds of work, with any filters. */
 const WINDOW = 20_000;

@@ -1,4 +1,4 @@
-import type { Report } from '../protocol/report.ts';
+import type { Report } from '../../protocol/report.ts';
 
 export const TIME_COMPARISONS = ['eq', 'gt', 'lt', 'gte', 'lte', 'ne'] as const;
 export type TimeComparison = (typeof TIME_COMPARISONS)[number];

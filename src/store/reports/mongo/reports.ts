@@ -1,48 +1,61 @@
 import { setImmediate } from 'node:timers/promises';
-import { Report } from '../../protocol/report.ts';
+import { Report } from '../../../protocol/report.ts';
+import { closedError } from '../../closed.ts';
+import type { Connection } from '../../mongo/connection.ts';
+import { COLLECTIONS } from '../../mongo/schema.ts';
+import { dropAll } from '../drop-all.ts';
+import { ReportIntake, type ReportList } from '../intake.ts';
+import type { OpenReports } from '../port.ts';
 import type { ReportPage, ReportQuery, StoredReport } from '../report.ts';
-import { dropAll } from '../report-expiry.ts';
-import { ReportIntake, type ReportList } from '../report-intake.ts';
-import type { Documents, FoundReport, ReportDocument } from './documents.ts';
+import {
+  dropOldest,
+  expireSome,
+  type FoundReport,
+  findReports,
+  measureReports,
+  type ReportDocument,
+} from './queries.ts';
 
 /** Reports are measured again once this part of the limit has been added. */
 const MEASURED_PART = 1 / 64;
 
 /** The reports that came through the API, and those that other programs put into the same collection. */
-export class Reports {
-  readonly #documents: Documents;
+export class MongoReports implements OpenReports {
+  readonly #connection: Connection;
   readonly #maxBytes: number;
   /** The characters of reports that were added since the last measurement. */
   #unmeasured = Number.POSITIVE_INFINITY;
+  #isClosed = false;
   readonly #intake = new ReportIntake((take) => this.#write(take));
 
   /** `maxBytes` limits all reports together, also those that other programs put into the collection. */
-  constructor(documents: Documents, maxBytes: number) {
-    this.#documents = documents;
+  constructor(connection: Connection, maxBytes: number) {
+    this.#connection = connection;
     this.#maxBytes = maxBytes;
   }
 
-  insert(reports: readonly Report[], at: number): Promise<void> {
+  async insertReports(reports: readonly Report[], at: number): Promise<void> {
+    if (this.#isClosed) throw closedError();
     return this.#intake.insert(reports, at);
   }
 
-  /** Resolves when all earlier lists are written or have failed. */
-  idle(): Promise<void> {
+  close(): Promise<void> {
+    this.#isClosed = true;
     return this.#intake.idle();
   }
 
   /**
    * Returns one page, shorter if reports are large. Skips documents of other programs that cannot be read as reports.
    */
-  async page(query: ReportQuery): Promise<ReportPage> {
+  async reports(query: ReportQuery): Promise<ReportPage> {
     const { found, isEnd } = await this.#search(query, query.pageSize + 1);
     const data = found.slice(0, Math.min(query.pageSize, isEnd ? found.length : found.length - 1));
     return { data, lastId: found.length > data.length ? (data.at(-1)?.oid ?? null) : null };
   }
 
-  expire(before: number): Promise<number> {
+  expireReports(before: number): Promise<number> {
     return dropAll(
-      async () => (await this.#documents.expireSomeReports(before)) || (await this.#evictSome()),
+      async () => (await this.#connection.run((db) => expireSome(db, before))) || (await this.#evictSome()),
     );
   }
 
@@ -51,7 +64,10 @@ export class Reports {
     await setImmediate();
     const rows = take().flatMap(({ reports, at }) => reports.map((report) => ({ ...report, at })));
     if (rows.length === 0) return;
-    await this.#documents.insertReports(rows.map(({ report, at, body }) => reportDocument(at, report, body)));
+    const documents = rows.map(({ report, at, body }) => reportDocument(at, report, body));
+    await this.#connection.run((db) =>
+      db.collection<ReportDocument>(COLLECTIONS.reports).insertMany(documents),
+    );
     this.#unmeasured += rows.reduce((sum, { body }) => sum + body.length, 0);
     while (this.#unmeasured >= this.#maxBytes * MEASURED_PART && (await this.#evictSome()) > 0);
   }
@@ -61,9 +77,12 @@ export class Reports {
    * more.
    */
   async #evictSome(): Promise<number> {
-    const { bytes, count } = await this.#documents.measureReports();
+    const { bytes, count } = await this.#connection.run(measureReports);
     const excess = bytes - this.#maxBytes;
-    if (excess > 0) return this.#documents.dropOldestReports(Math.ceil((excess * count) / bytes));
+    if (excess > 0) {
+      const oldest = Math.ceil((excess * count) / bytes);
+      return this.#connection.run((db) => dropOldest(db, oldest));
+    }
     this.#unmeasured = 0;
     return 0;
   }
@@ -77,7 +96,7 @@ export class Reports {
     let after = query.after?.toLowerCase();
     while (found.length < limit) {
       const part = { ...query, ...(after === undefined ? {} : { after }) };
-      const { rows, isCut } = await this.#documents.reports(part, limit);
+      const { rows, isCut } = await this.#connection.run((db) => findReports(db, part, limit));
       found.push(...rows.flatMap(readable));
       if (rows.length < limit && !isCut) return { found, isEnd: true };
       if (isCut && found.length > 1) break;

@@ -1,12 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import type { Store } from '../store.ts';
-import { Connection } from './connection.ts';
-import { MongoDocuments } from './mongo-documents.ts';
-import { prepareSchema } from './schema.ts';
-import type { ServerInfo } from './server-info.ts';
-import { DocumentStore } from './store.ts';
+import { Connection } from '../mongo/connection.ts';
+import { MongoDocuments } from '../mongo/mongo-documents.ts';
+import { prepareSchema } from '../mongo/schema.ts';
+import type { ServerInfo } from '../mongo/server-info.ts';
+import { DocumentStore } from '../mongo/store.ts';
+import { MongoReports } from '../reports/mongo/reports.ts';
+import type { Ports } from './ports.ts';
 
 export interface MongoStoreOptions {
   /** Contains user and password: never logged, and never part of an error. */
@@ -34,7 +35,7 @@ const INLINE_LIMIT = 1_000_000;
  * Opens the store. Rejects as `invalid` if the URI cannot be read or the database must not be used (see
  * `prepareSchema`). Resolves even if the database cannot be reached: every call rejects as `unavailable` until it can.
  */
-export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
+export async function openMongoStore(options: MongoStoreOptions): Promise<Ports> {
   const { defaults, random, maxReportBytes = Number.POSITIVE_INFINITY, onUnavailable } = options;
   const connection = new Connection({
     ...options,
@@ -50,7 +51,13 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     onUnavailable(error);
   }
   const documents = new MongoDocuments(connection);
-  return new DocumentStore({ documents, defaults, random, pause, inlineLimit: INLINE_LIMIT, maxReportBytes });
+  const store = new DocumentStore({ documents, defaults, random, pause, inlineLimit: INLINE_LIMIT });
+  const reports = new MongoReports(connection, maxReportBytes);
+  const close = async (): Promise<void> => {
+    await Promise.all([store.close(), reports.close()]);
+    await connection.close();
+  };
+  return { store, reports, close };
 }
 
 /** Waits for a random time, so that two managers do not collide again and again. */

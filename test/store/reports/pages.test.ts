@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/protocol/report.ts';
-import type { ReportQuery } from '../../../src/store/report.ts';
+import type { ReportQuery } from '../../../src/store/reports/report.ts';
 import { AT } from '../contract/support.ts';
 import { type OpenedSqliteStore, openInTemporaryFolder } from '../open-sqlite.ts';
 
@@ -91,7 +91,7 @@ describe('reads of 45,000 reports', () => {
     await opened.store.insertReports(sent, AT);
     oids = [];
     for (let after: string | null = '0'.repeat(24); after !== null; ) {
-      const { value } = await opened.store.reports({ pageSize: 1000, after });
+      const value = await opened.store.reports({ pageSize: 1000, after });
       oids.push(...value.data.map(({ oid }) => oid));
       after = value.lastId;
     }
@@ -99,7 +99,7 @@ describe('reads of 45,000 reports', () => {
   afterAll(() => opened.cleanup());
 
   async function found(query: ReportQuery): Promise<{ oids: string[]; isLast: boolean }> {
-    const { value } = await opened.store.reports(query);
+    const value = await opened.store.reports(query);
     return { oids: value.data.map(({ oid }) => oid), isLast: value.lastId === null };
   }
 

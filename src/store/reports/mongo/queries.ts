@@ -1,7 +1,40 @@
 import { BSON, type Db, type Document, type Filter, ObjectId } from 'mongodb';
+import { COLLECTIONS } from '../../mongo/schema.ts';
 import type { ReportQuery } from '../report.ts';
-import type { FoundReport, FoundReports, ReportsSize } from './documents.ts';
-import { COLLECTIONS } from './schema.ts';
+
+/** A report that came through the API. The fields besides `body` are there to be searched; its `_id` is of the driver. */
+export interface ReportDocument {
+  hostname: string;
+  device_group: string;
+  report_creation_time: number;
+  updated?: boolean;
+  holdfast: {
+    /** Unix milliseconds. */
+    arrived: number;
+    /** The report as it was sent: JSON. */
+    body: string;
+  };
+}
+
+/** The first reports of a query. `isCut` if fewer than requested were read because of their size: there can be more. */
+export interface FoundReports {
+  rows: FoundReport[];
+  isCut: boolean;
+}
+
+/** The number of reports, and their bytes without indexes. */
+export interface ReportsSize {
+  count: number;
+  bytes: number;
+}
+
+/** A report of a query; `isOurs` if it came through the API. */
+export interface FoundReport {
+  oid: string;
+  receivedAt: number;
+  isOurs: boolean;
+  report: unknown;
+}
 
 /** How many reports one call of `expireSome` or `dropOldest` deletes at most. */
 const DELETE_AT_ONCE = 1000;

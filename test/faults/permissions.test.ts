@@ -11,7 +11,7 @@ import { changeWeb, newFleet, WEB } from './small-fleet.ts';
 /** The user who runs the manager: root ignores the modes of files, so root's tests take another one. */
 const USER = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined;
 
-const NO_PERMISSION = 'the user of the manager may not write there; check owner';
+const NO_PERMISSION = 'the user of the manager has no right to do that; check owner';
 
 /** Makes `USER` the owner of folders and of everything in them. */
 function giveToUser(...folders: string[]): void {
@@ -55,7 +55,7 @@ describe('a folder that becomes read-only', () => {
     [
       'the folder of objects',
       '.git/objects',
-      'git could not publish the commit: the folder of objects cannot be written',
+      'git could not publish the commit: remote unpack failed: unable to create temporary object directory',
     ],
     ['the folder of branches', '.git/refs/heads', `git could not publish the commit: ${NO_PERMISSION}`],
     ['the git folder', '.git', `git could not publish the commit: ${NO_PERMISSION}`],
@@ -97,7 +97,7 @@ describe('a folder that becomes read-only', () => {
     await chmod(path, 0o500);
     expect((await manager.request('POST', `${WEB}/restart`)).status).toBe(202);
     await expect.poll(problem, { timeout: 60_000 }).toMatchObject({
-      message: expect.stringContaining('may not write there; check owner and permissions'),
+      message: expect.stringContaining(NO_PERMISSION),
     });
     await chmod(path, 0o755);
     await manager.request('POST', `${WEB}/restart`);
@@ -146,7 +146,7 @@ describe('a part of the repository that the manager may not read', () => {
       await chmod(path, 0);
       const { body } = await manager.request('POST', '/api/v2/reconcile');
       expect(body).toMatchObject({ state: 'failing', error: { kind: 'unavailable' } });
-      expect(body.error.message).toContain('the user of the manager may not read it');
+      expect(body.error.message).toContain(NO_PERMISSION);
       expect((await changeWeb(manager, 'refused:1')).status).toBe(503);
       expect((await manager.request('GET', '/api/v2/device_groups/edge/info')).status).toBe(200);
       await chmod(path, mode);
@@ -170,7 +170,7 @@ describe('a part of the repository that the manager may not read', () => {
     await git('update-ref', '--no-deref', 'HEAD', commit);
     const { body } = await manager.request('POST', '/api/v2/reconcile');
     expect(body).toMatchObject({ state: 'failing', revision_applied: tip });
-    expect(body.error.message).toContain('may not read it');
+    expect(body.error.message).toContain(NO_PERMISSION);
     await git('symbolic-ref', 'HEAD', 'refs/heads/main');
     await rm(rebase, { recursive: true });
     expect((await manager.request('POST', '/api/v2/reconcile')).body.state).toBe('applied');
@@ -185,7 +185,7 @@ describe('a part of the repository that the manager may not read', () => {
     const manager = await tryStart(options);
     await manager?.request('POST', '/api/v2/reconcile');
     const created = await manager?.request('POST', '/api/v2/apps/new', { container_image: 'new:1' });
-    expect([created?.status, created?.text]).toEqual([503, expect.stringContaining('may not read it')]);
+    expect([created?.status, created?.text]).toEqual([503, expect.stringContaining(NO_PERMISSION)]);
     expect((await manager?.request('GET', '/api/v2/device_groups/edge/info'))?.status).toBe(503);
     await chmod(path, 0o644);
     expect(await readFile(path, 'utf8')).toBe(tip);

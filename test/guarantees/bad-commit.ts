@@ -66,7 +66,7 @@ async function expectWriteRefused(manager: TestManager, image: string): Promise<
   const head = await manager.repository.git('rev-parse', 'HEAD');
   const reply = await manager.put('/api/v2/apps/web/update', { container_image: image });
   expect(reply.status, reply.text).toBe(409);
-  expect(reply.body.error).toMatch(/no work tree can hold/);
+  expect(reply.body.error).toMatch(/invalid path|cannot stat/);
   expect(await manager.repository.git('rev-parse', 'HEAD')).toBe(head);
   expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('nginx:1.26');
 }

@@ -144,18 +144,21 @@ describe('origin over ssh', () => {
 
   it.each([
     ['Host key verification failed.', 'the host key of origin is unknown; check GIT_KNOWN_HOSTS'],
-    ['git@forge.example: Permission denied (publickey).', 'origin rejects the ssh key; check GIT_SSH_KEY'],
+    [
+      'git@forge.example: Permission denied (publickey).',
+      'origin rejects the ssh key; GIT_SSH_KEY must name a private key that the user of the manager alone may read',
+    ],
     [
       "Permissions 0644 for '/run/key' are too open.\ngit@forge.example: Permission denied (publickey).",
-      'other users can read the key in GIT_SSH_KEY, so ssh does not use it; set its mode to 600',
+      'origin rejects the ssh key; GIT_SSH_KEY must name a private key that the user of the manager alone may read',
     ],
     [
       'Load key "/run/key": Permission denied\ngit@forge.example: Permission denied (publickey).',
-      'ssh cannot use the file named in GIT_SSH_KEY; it must be a private key that the user of the manager may read',
+      'origin rejects the ssh key; GIT_SSH_KEY must name a private key that the user of the manager alone may read',
     ],
     [
       'no such identity: /run/key: No such file or directory\ngit@forge.example: Permission denied (publickey).',
-      'GIT_SSH_KEY names a file that does not exist',
+      'origin rejects the ssh key; GIT_SSH_KEY must name a private key that the user of the manager alone may read',
     ],
     [
       'ssh: connect to host forge.example port 22: Connection refused',

@@ -40,7 +40,11 @@ describe('ids that rise while origin is unreachable', () => {
     const manager = await startRecorded(origin);
     const id = await stopWhileUnreachable(manager, origin);
     expect(manager.log.filter(({ msg }) => msg === 'ids are not recorded')).toMatchObject([
-      { reason: expect.stringMatching(/^the record of ids is kept only in the mirror .*no repository at/) },
+      {
+        reason: expect.stringMatching(
+          /^the record of ids is kept only in the mirror .*not appear to be a git repository/,
+        ),
+      },
     ]);
     await rm(join(manager.dataFolder, 'store.sqlite'));
     const next = await manager.restart();

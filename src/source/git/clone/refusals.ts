@@ -1,39 +1,17 @@
-import { type ErrorKind, HoldfastError } from '../../../errors.ts';
+import { descriptorAdvice, HoldfastError } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
-import { explainFailure } from '../process/disk-trouble.ts';
+import { diskTrouble, lineOf } from '../process/disk-trouble.ts';
 import { GitFailure, stderrOf } from '../process/run.ts';
 import { UnreadableFile, unreadableFiles } from './unreadable.ts';
 
-/** git's message for an index in the middle of a merge. */
-const UNMERGED = /resolve your current index first/;
 /** git's messages for uncommitted work in the way. */
 const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
 
-/** git's other messages when it cannot switch a checkout to a commit, with our error kind and message for each. */
-const REFUSALS: readonly (readonly [RegExp, ErrorKind, string])[] = [
-  [
-    /invalid path '|File name too long/,
-    'conflict',
-    'the branch has a path that no work tree can hold; see problems, and commit without it',
-  ],
-  [
-    /index file (corrupt|smaller than expected)|bad index /,
-    'unavailable',
-    'the index of the checkout is damaged; remove the file .git/index, and run "git reset" there',
-  ],
-  [
-    /fail to run proc-receive hook/,
-    'conflict',
-    'the setting receive.procReceiveRefs of the clone hands the branch to a hook, and hooks do not run here; unset it (git config --unset-all receive.procReceiveRefs)',
-  ],
-];
-
-/** git's message for a branch `a/b` that cannot be made because a branch `a` or `a/b/c` exists. */
-const NAME_CONFLICT = /'refs\/heads\/([^']*)' exists; cannot create 'refs\/heads\/([^']*)'/;
-
 /** Why the git at the other end refused a push, and what it printed about that. */
 const REASON = /^!\t[^\t]*\t\[remote rejected\] \((.*)\)$/m;
-const PRINTED = /^error: (?!failed to push )(.*\S)\s*$/gm;
+/** What git at the other end says if it could not store what it was sent. */
+const UNPACKER = 'unpacker error';
+const PRINTED = /^(?:error|fatal): (?!failed to push )(.*\S)\s*$/gm;
 
 /** git's messages for a missing object, or for a missing pack that contained it. */
 const MISSING =
@@ -88,22 +66,10 @@ export function publishError(error: unknown, paths: string[]): HoldfastError {
   const text = stderrOf(error);
   const named = namedPaths(text, paths);
   if (DIRTY.test(text)) return dirtyFiles(named.length > 0 ? named : paths, error);
-  if (UNMERGED.test(text)) {
-    const message =
-      'the index of the checkout has conflicts (of a merge, cherry-pick, revert or stash); resolve and stage them, or abort what left them';
-    return new RepositoryConflict(message, error);
-  }
-  const refusal = REFUSALS.find(([pattern]) => pattern.test(text));
-  if (refusal !== undefined) return new HoldfastError(refusal[1], refusal[2], {}, error);
   if (isLocked(error)) {
     const message =
       'another git process has locked the repository, as "git commit --all" does while its editor is open; end it, or remove the lock that it left';
     return new RepositoryConflict(message, error);
-  }
-  const [, inTheWay, wanted] = NAME_CONFLICT.exec(text) ?? [];
-  if (inTheWay !== undefined) {
-    const message = `git cannot have branch ${wanted} beside branch ${inTheWay}; rename or delete one of them`;
-    return new HoldfastError('conflict', message, {}, error);
   }
   return otherFailure(error, named);
 }
@@ -111,16 +77,20 @@ export function publishError(error: unknown, paths: string[]): HoldfastError {
 function otherFailure(error: unknown, named: readonly string[]): HoldfastError {
   const what = named.length > 0 ? `write ${named.join(', ')} in the checkout` : 'publish the commit';
   const sentence = `git could not ${what}`;
-  const explained = explainFailure(sentence, error);
-  const message = explained === sentence ? [sentence, ...reasonsOf(stderrOf(error))].join(': ') : explained;
+  const trouble = descriptorAdvice(stderrOf(error)) ?? diskTrouble(error);
+  const isGit = error instanceof GitFailure;
+  const reason = trouble ?? (isGit ? reasonOf(error) : '');
+  const message = reason === '' ? sentence : `${sentence}: ${reason}`;
+  const [, why = UNPACKER] = (isGit && REASON.exec(error.stderr)) || [];
+  if (trouble === null && why !== UNPACKER) return new RepositoryConflict(message, error);
   return new HoldfastError('unavailable', message, {}, error);
 }
 
-/** Returns why git refused a push, in its own words; nothing if it does not say. */
-function reasonsOf(stderr: string): string[] {
-  const [, reason] = REASON.exec(stderr) ?? [];
-  const printed = [...stderr.matchAll(PRINTED)].map(([, line]) => line).join(' ');
-  return [reason ?? '', printed].filter((text) => text !== '').map((text) => text.slice(0, 300));
+/** Returns why git refused a push, in its own words. */
+function reasonOf(failure: GitFailure): string {
+  const [, reason = ''] = REASON.exec(failure.stderr) ?? [];
+  const printed = [...failure.stderr.matchAll(PRINTED)].map(([, line]) => line).join(' ');
+  return (printed || reason || lineOf(failure)).slice(0, 300);
 }
 
 /** Returns the paths that a message of git names, by themselves or by a file or folder in their way. */

@@ -1,5 +1,5 @@
 import { HoldfastError } from '../../../errors.ts';
-import { explainReadFailure } from './disk-trouble.ts';
+import { explainFailure } from './disk-trouble.ts';
 
 /**
  * Calls `read`, and turns its failures into `unavailable`, so that callers try again later. The message is `sentence`,
@@ -13,7 +13,7 @@ export async function asUnavailable<T>(
     return await read();
   } catch (error) {
     if (error instanceof HoldfastError) throw error;
-    const message = explainReadFailure(sentence, error);
+    const message = explainFailure(sentence, error);
     throw new HoldfastError('unavailable', message, {}, error);
   }
 }

@@ -23,17 +23,20 @@ const PROGRESS =
 /** What follows the thousandth character of a line: time can grow with the square of the length of a line. */
 const REST_OF_LONG_LINE = /(?<=^|[\r\n])([^\r\n]{1000})[^\r\n]+/g;
 
-/** A git call that did not end with exit code 0. `stderr` is for logs and for finding the cause, not for replies. */
+/** A git call that did not end with exit code 0. `stderr` is for logs and for finding the cause; `lineOf` has what is for people. */
 export class GitFailure extends Error {
   override readonly name = 'GitFailure';
   /** Null if git was not started, or did not end by itself. */
   readonly exitCode: number | null;
   readonly stderr: string;
+  /** The beginning of it, without the progress of a transfer. */
+  readonly said: string;
 
   constructor(command: GitCommand, exitCode: number | null, stderr: string) {
     const said = redact(withoutTemporaryNames(withoutMiddle(stderr)));
     const shown = said.replaceAll(PROGRESS, '').trim().slice(0, 500);
     super(`git ${command.args[0]} failed: ${shown || `exit code ${exitCode}`}`);
+    this.said = shown;
     this.exitCode = exitCode;
     this.stderr = said.replaceAll(REST_OF_LONG_LINE, '$1');
   }

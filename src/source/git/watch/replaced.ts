@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Head, Source, WatchEvents, Watcher } from '../../source.ts';
-import { explainReadFailure } from '../process/disk-trouble.ts';
+import { explainFailure } from '../process/disk-trouble.ts';
 import { REF_TABLES } from '../refs/sync.ts';
 import type { Repository } from '../repository/repository.ts';
 
@@ -77,7 +77,7 @@ async function identify({ context, gitFolder, commonFolder }: Repository): Promi
     const { code = '' } = error as NodeJS.ErrnoException;
     const message = ['ENOENT', 'ENOTDIR'].includes(code)
       ? 'the repository is gone; restore it'
-      : explainReadFailure('the folder of the repository cannot be read', error);
+      : explainFailure('the folder of the repository cannot be read', error);
     throw new HoldfastError('unavailable', message, {}, error);
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { unreachable } from '../../../../src/source/git/origin/errors.ts';
 import { commands } from '../../../../src/source/git/process/commands.ts';
-import { explainReadFailure } from '../../../../src/source/git/process/disk-trouble.ts';
+import { explainFailure } from '../../../../src/source/git/process/disk-trouble.ts';
 import { GitFailure, MAX_OUTPUT, redact, runGit } from '../../../../src/source/git/process/run.ts';
 import { writeFiles } from '../../../support/folder.ts';
 import { plumbingOf } from '../../../support/plumbing.ts';
@@ -94,8 +94,8 @@ describe('runGit', () => {
   ])('understands a message of git with many %s in linear time: another machine can send it', (_, text) => {
     const start = performance.now();
     const failure = new GitFailure(commands.version(), 128, text);
-    expect(explainReadFailure('cannot read', failure)).toBe('cannot read');
-    expect(unreachable(failure).message).toBe('the connection to origin was lost');
+    expect(explainFailure('cannot read', failure)).toMatch(/^cannot read/);
+    expect(unreachable(failure).message).toMatch(/^the transfer with origin failed/);
     expect(performance.now() - start).toBeLessThan(900);
   });
 

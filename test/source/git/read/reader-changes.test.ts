@@ -268,7 +268,7 @@ describe('a folder that cannot be listed', () => {
     ['a file that its tree calls a folder', folderAt(blob), undefined],
     ['a missing folder', folderAt('1'.repeat(40)), undefined],
     ['a damaged folder', folderAt(damaged), damaged],
-  ])('is unavailable, with advice: %s', async (_, tree, object) => {
+  ])('is unavailable, with the reason: %s', async (_, tree, object) => {
     if (object !== undefined) {
       const path = join(repository.folder, '.git/objects', object.slice(0, 2), object.slice(2));
       await rm(path);
@@ -276,8 +276,7 @@ describe('a folder that cannot be listed', () => {
     }
     await expect(source.reader.list(tree)).rejects.toMatchObject({
       kind: 'unavailable',
-      message:
-        'git could not read the repository: an object is missing, damaged or of the wrong type; see git fsck',
+      message: expect.stringMatching(/^git could not read the repository: error: ./),
     });
   });
 });

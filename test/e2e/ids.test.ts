@@ -696,16 +696,6 @@ async function pollWithoutActions(worker: Worker, manager: TestManager): Promise
 /** A clock that is ahead of every id that was served before. */
 const now = (): number => Date.now() + 3_600_000;
 
-/** A repository whose fleet an earlier manager served, and the highest id that it gave. */
-async function servedBefore(): Promise<[TestRepository, number]> {
-  const [manager] = await startFleetWithHistory();
-  await manager.post('/api/v2/apps/gone', { container_image: 'a' });
-  await manager.delete('/api/v2/apps/gone');
-  const highest = Math.max(...Object.values(await idsOf(manager)));
-  await manager.stop();
-  return [manager.repository, highest];
-}
-
 /** A clone, which has no record of ids. */
 async function cloned(repository: TestRepository): Promise<TestRepository> {
   const folder = await temporaryFolder();
@@ -713,21 +703,8 @@ async function cloned(repository: TestRepository): Promise<TestRepository> {
   return repositoryAt(folder);
 }
 
-/** Makes a branch that has no commit in common with the others. */
-async function makeOrphan(repository: TestRepository, branch: string): Promise<void> {
-  const other = await testRepository();
-  await other.commit({ 'desired-state/apps/other.yaml': 'container_image: a\n' });
-  await other.git('push', '--quiet', repository.folder, `main:refs/heads/${branch}`);
-}
-
-async function emptyOrigin(): Promise<string> {
-  const url = join(await temporaryFolder(), 'empty.git');
-  await initRepository(url, true);
-  return url;
-}
-
-/** Starts a manager with wrong settings, stops it, and starts one with the right settings on the same data. */
-async function correctSettings(
+/** Starts a manager, stops it, and starts one with other settings on the same data. */
+async function startTwice(
   repository: TestRepository,
   wrong: Record<string, string>,
   right: Record<string, string>,
@@ -739,117 +716,111 @@ async function correctSettings(
   return startManager({ repository, dataFolder: first.dataFolder, settings: right, now });
 }
 
-/**
- * Every id is above `highest`, also that of a deleted name that is created again; a name that never existed begins at
- * 1.
- */
-async function expectIdsAbove(manager: TestManager, highest: number): Promise<void> {
-  const ids = await idsOf(manager);
-  expect(Object.keys(ids).sort()).toEqual(['app cron', 'app web', 'group edge', 'prune edge']);
-  for (const [name, id] of Object.entries(ids)) expect([name, id > highest]).toEqual([name, true]);
-  const again = await manager.post('/api/v2/apps/gone', { container_image: 'b' });
-  expect(again.body.app_id).toBeGreaterThan(highest);
-  expect((await manager.post('/api/v2/apps/never', { container_image: 'a' })).body.app_id).toBe(1);
+/** Follows the repository that was served as a remote one. */
+function remoteSettings({ folder }: TestRepository, others: Record<string, string> = {}) {
+  return { GIT_REMOTE: folder, DESIRED_STATE: 'desired-state', ...others };
 }
 
-describe('a history that the store did not follow', () => {
-  it('gets higher ids than before if the first start had a mistyped folder in a checkout', async () => {
-    const [served, highest] = await servedBefore();
-    const clone = await cloned(served);
-    const folder = { DESIRED_STATE: join(clone.folder, 'desired-sate') };
-    await mkdir(folder.DESIRED_STATE);
-    const next = await correctSettings(clone, folder, {});
-    expect(await seededOf(next)).toMatchObject({ cause: 'other-history' });
-    await expectIdsAbove(next, highest);
-  });
+/** Starts a manager at an empty origin, to which the history is pushed. */
+async function startEmpty(served: TestRepository): Promise<[TestManager, push: () => Promise<string>]> {
+  const url = join(await temporaryFolder(), 'empty.git');
+  await initRepository(url, true);
+  const settings = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
+  const manager = await startManager({ repository: served, settings, now });
+  return [manager, () => served.git('push', '--quiet', url, 'HEAD:refs/heads/main')];
+}
 
-  it('gets higher ids than before if the first start had a mistyped branch at origin', async () => {
-    const [served, highest] = await servedBefore();
-    const clone = await cloned(served);
-    const remote = { GIT_REMOTE: served.folder, DESIRED_STATE: 'desired-state' };
-    await served.git('config', 'receive.denyCurrentBranch', 'updateInstead');
-    await served.git('update-ref', '-d', RECORD);
-    const next = await correctSettings(
-      clone,
-      { ...remote, GIT_BRANCH: 'mian' },
-      { ...remote, GIT_BRANCH: 'main' },
-      () => served.git('update-ref', '-d', RECORD),
-    );
-    await expectIdsAbove(next, highest);
-  });
+/** Starts a manager that did not follow the history from its beginning. `served` is the repository of an earlier one. */
+type Beginning = [when: string, start: (served: TestRepository) => Promise<TestManager>];
 
-  it('gets higher ids than before if an app of it was created on a mistyped branch', async () => {
-    const [served, highest] = await servedBefore();
-    const clone = await cloned(served);
-    await served.git('update-ref', '-d', RECORD);
-    const remote = { GIT_REMOTE: served.folder, DESIRED_STATE: 'desired-state' };
-    await makeOrphan(served, 'mian');
-    const wrong = { ...remote, GIT_BRANCH: 'mian' };
-    const next = await correctSettings(clone, wrong, { ...remote, GIT_BRANCH: 'main' }, async (manager) => {
-      const { body } = await manager.post('/api/v2/apps/web', {
-        container_image: 'nginx:1.26',
-        starting_ports: [80],
+const BEGINNINGS: Beginning[] = [
+  [
+    'the first start had a mistyped folder in a checkout',
+    async (served) => {
+      const clone = await cloned(served);
+      const folder = { DESIRED_STATE: join(clone.folder, 'desired-sate') };
+      await mkdir(folder.DESIRED_STATE);
+      return startTwice(clone, folder, {});
+    },
+  ],
+  [
+    'the first start had a mistyped branch at origin',
+    (served) => startTwice(served, remoteSettings(served, { GIT_BRANCH: 'mian' }), remoteSettings(served)),
+  ],
+  [
+    'the first start had a mistyped folder at origin',
+    (served) => startTwice(served, remoteSettings(served, { DESIRED_STATE: 'x' }), remoteSettings(served)),
+  ],
+  [
+    'an app of it was created on a mistyped branch without a common commit',
+    async (served) => {
+      const other = await testRepository();
+      await other.commit({ 'desired-state/apps/other.yaml': 'container_image: a\n' });
+      await other.git('push', '--quiet', served.folder, 'main:refs/heads/mian');
+      const wrong = remoteSettings(served, { GIT_BRANCH: 'mian' });
+      return startTwice(served, wrong, remoteSettings(served), async (manager) => {
+        const web = { container_image: 'nginx:1.26', starting_ports: [80] };
+        expect((await manager.post(WEB, web)).body.app_id).toBe(1);
       });
-      expect(body.app_id).toBe(1);
-    });
-    const ids = await idsOf(next);
-    for (const [name, id] of Object.entries(ids)) expect([name, id > highest]).toEqual([name, true]);
-  });
-
-  it('gets higher ids than before if the first start had a mistyped folder at origin', async () => {
-    const [served, highest] = await servedBefore();
-    const clone = await cloned(served);
-    await served.git('config', 'receive.denyCurrentBranch', 'updateInstead');
-    await served.git('update-ref', '-d', RECORD);
-    const remote = { GIT_REMOTE: served.folder };
-    const next = await correctSettings(
-      clone,
-      { ...remote, DESIRED_STATE: 'x' },
-      { ...remote, DESIRED_STATE: 'desired-state' },
-      () => served.git('update-ref', '-d', RECORD),
-    );
-    await expectIdsAbove(next, highest);
-  });
-
-  it.each([
-    ['while the manager runs', true],
-    ['while the manager is stopped', false],
-  ])('gets higher ids than before if it is pushed to an empty origin %s', async (_when, isRunning) => {
-    const [served, highest] = await servedBefore();
-    const url = await emptyOrigin();
-    const settings = { GIT_REMOTE: url, DESIRED_STATE: 'desired-state' };
-    const first = await startManager({ repository: served, settings, now });
-    const push = (): Promise<string> => served.git('push', '--quiet', url, 'HEAD:refs/heads/main');
-    if (isRunning) {
+    },
+  ],
+  [
+    'it is pushed to an empty origin while the manager runs',
+    async (served) => {
+      const [manager, push] = await startEmpty(served);
       await push();
-      await first.reconcile();
-      return expectIdsAbove(first, highest);
-    }
-    await first.stop();
-    await push();
-    const next = await startManager({ repository: served, dataFolder: first.dataFolder, settings, now });
-    await expectIdsAbove(next, highest);
-  });
+      await manager.reconcile();
+      return manager;
+    },
+  ],
+  [
+    'it is pushed to an empty origin while the manager is stopped',
+    async (served) => {
+      const [manager, push] = await startEmpty(served);
+      await manager.stop();
+      await push();
+      return manager.restart();
+    },
+  ],
+  [
+    'the data folder is that of another fleet',
+    async (served) => {
+      const { dataFolder, stop } = await startManager({
+        files: { 'apps/web.yaml': 'container_image: own\n' },
+      });
+      await stop();
+      return startManager({ repository: await cloned(served), dataFolder, now });
+    },
+  ],
+  [
+    'the first start had an older copy of the repository',
+    async (served) => {
+      const old = await cloned(served);
+      await served.commit({ 'desired-state/apps/late.yaml': 'container_image: late\n' });
+      const { dataFolder, stop } = await startManager({ repository: old, now });
+      await stop();
+      return startManager({ repository: await cloned(served), dataFolder, now });
+    },
+  ],
+];
 
-  it('gets higher ids than before if the data folder is that of another fleet', async () => {
-    const [served, highest] = await servedBefore();
-    const own = await startManager({ files: { 'apps/web.yaml': 'container_image: own\n' } });
-    await own.stop();
-    const clone = await cloned(served);
-    const next = await startManager({ repository: clone, dataFolder: own.dataFolder, now });
-    await expectIdsAbove(next, highest);
-  });
-
-  it('gets higher ids than before if the first start had an older copy of the repository', async () => {
-    const [served, highest] = await servedBefore();
-    const old = await cloned(served);
-    await served.commit({ 'desired-state/apps/late.yaml': 'container_image: late\n' });
-    await old.git('update-ref', '-d', RECORD);
-    const first = await startManager({ repository: old, now });
-    await first.stop();
-    const right = await cloned(served);
-    const next = await startManager({ repository: right, dataFolder: first.dataFolder, now });
-    expect((await idsOf(next))['app late']).toBeGreaterThan(highest);
+describe('a history that the store did not follow', () => {
+  it.each(BEGINNINGS)('gets higher ids than before if %s; a new name begins at 1', async (_, start) => {
+    const [earlier] = await startFleetWithHistory();
+    await earlier.post('/api/v2/apps/gone', { container_image: 'a' });
+    await earlier.delete('/api/v2/apps/gone');
+    const highest = Math.max(...Object.values(await idsOf(earlier)));
+    await earlier.stop();
+    await earlier.repository.git('config', 'receive.denyCurrentBranch', 'updateInstead');
+    const manager = await start(earlier.repository);
+    const ids = await idsOf(manager);
+    expect(Object.keys(ids)).toEqual(
+      expect.arrayContaining(['app cron', 'app web', 'group edge', 'prune edge']),
+    );
+    for (const [name, id] of Object.entries(ids)) expect([name, id > highest]).toEqual([name, true]);
+    const again = await manager.post('/api/v2/apps/gone', { container_image: 'b' });
+    expect(again.body.app_id).toBeGreaterThan(highest);
+    expect((await manager.post('/api/v2/apps/never', { container_image: 'a' })).body.app_id).toBe(1);
   });
 
   it('keeps the ids of unchanged objects after the folder was renamed; the next change jumps to the floor', async () => {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryFolder } from './folder.ts';
 import type { TestRepository } from './git.ts';
-import { REMOTE_RECORD } from './record-files.ts';
 
 /** An origin behind a program called `ssh`, which runs the remote command on this machine and can be made to fail. */
 export interface SshOrigin {
@@ -62,5 +61,5 @@ export const SILENCE = 'exec sleep 600\n';
 
 /** Waits until the first record of ids is at origin. After that, the manager pushes only if something changes. */
 export async function waitForFirstRecord({ bare }: { bare: TestRepository }): Promise<void> {
-  while ((await bare.git('for-each-ref', REMOTE_RECORD)) === '') await sleep(50);
+  while ((await bare.git('for-each-ref', 'refs/holdfast/record/')) === '') await sleep(50);
 }

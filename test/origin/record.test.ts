@@ -90,6 +90,33 @@ describe('the record of ids at origin', () => {
     await expectIntact(origin.url);
   });
 
+  it.each([
+    ['begins a new chain of versions after 500', false],
+    ['goes on with its chain after 500 versions if origin refuses a new one', true],
+  ])('%s', async (_, isRefused) => {
+    const origin = await testOrigin(SMALL_FLEET);
+    const first = await startFollower(origin);
+    await first.stop();
+    const { git } = origin.bare;
+    const message = await git('log', '-1', '--format=%B', RECORD);
+    const late = message.replace(/^Version: .*/m, 'Version: 499');
+    const before = await git('commit-tree', `${RECORD}^{tree}`, '-p', RECORD, '-m', late);
+    await git('update-ref', RECORD, before);
+    const hook = '#!/bin/sh\ngit merge-base --is-ancestor "$2" "$3"\n';
+    if (isRefused) await writeFile(join(origin.url, 'hooks/update'), hook, { mode: 0o755 });
+    const manager = await first.restart();
+    for (const path of ['web', 'cron']) {
+      const last = await recordAt(origin);
+      await manager.post(`/api/v2/apps/${path}/restart`);
+      await expect.poll(() => recordAt(origin)).not.toBe(last);
+    }
+    const bases = (await git('log', '--format=%H', RECORD)).split('\n').slice(2);
+    expect(bases.includes(before)).toBe(isRefused);
+    expect(logged(manager, 'ids are not recorded')).toEqual([]);
+    const served = await infoOf(manager);
+    expect(await infoOf(await loseAll(manager, origin))).toBe(served);
+  });
+
   it('is written again after another process deleted it', async () => {
     const origin = await testOrigin(SMALL_FLEET);
     const manager = await startFollower(origin);

@@ -173,7 +173,7 @@ export const layers = {
     may: ['errors', 'async', 'protocol', 'worker/http', 'worker/plan'],
     promise: 'a client of the container engine, Docker',
   },
-  'worker/memory': {
+  'worker/data-dir': {
     may: ['errors', 'async', 'disk', 'protocol', 'worker/http', 'worker/plan'],
     promise: 'what the worker keeps in DATA_DIR: worker.json, and the socket that also locks the folder',
   },
@@ -197,7 +197,7 @@ export const layers = {
     promise: 'metrics of the worker for Prometheus',
   },
   'worker/parts': {
-    may: ['errors', 'disk', 'process', 'worker/memory', 'worker/link', 'worker/settings'],
+    may: ['errors', 'disk', 'process', 'worker/data-dir', 'worker/link', 'worker/settings'],
     promise: 'makes the parts of a worker by hand',
   },
   'worker/loop': {

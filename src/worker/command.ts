@@ -6,11 +6,11 @@ import { closestName } from '../suggest.ts';
 import { USUAL_WIDTH } from '../text/wrap.ts';
 import { divideArguments } from './command/arguments.ts';
 import { workerHelp } from './command/help.ts';
-import { type Answer, askSocket } from './memory/local-request.ts';
-import { SOCKET } from './memory/local-socket.ts';
+import { type Answer, askSocket } from './data-dir/local-request.ts';
+import { SOCKET } from './data-dir/local-socket.ts';
 import { LOCAL_SETTINGS, parseWorkerConfig, WORKER_SETTINGS, type WorkerConfig } from './settings.ts';
 import { renderStatus } from './status/render.ts';
-import { isHealthy, type WorkerStatus } from './status.ts';
+import { isHealthy, type WorkerStatus } from './status/status.ts';
 
 /** How the worker runs: until it is stopped, until nothing is left to do, or without doing anything. */
 export type RunMode = 'forever' | 'once' | 'dry-run';

@@ -5,10 +5,10 @@ import type { Logger } from 'pino';
 import { makeOwnFolder } from '../disk/folder.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import type { Clock } from '../process/clock.ts';
+import { type LocalSocket, openLocalSocket } from './data-dir/local-socket.ts';
+import { createMemoryFile, type MemoryFile } from './data-dir/memory-file.ts';
 import { createLink, type ManagerLink } from './link/link.ts';
 import { Outbox } from './link/outbox.ts';
-import { type LocalSocket, openLocalSocket } from './memory/local-socket.ts';
-import { createMemoryFile, type MemoryFile } from './memory/memory-file.ts';
 import type { WorkerConfig } from './settings.ts';
 
 /** Everything beside the engine that a worker works with. */

@@ -4,7 +4,7 @@ import {
   type Trouble,
   type WorkerReport,
 } from '../protocol/report.ts';
-import type { StatusContainer, WorkerStatus } from './status.ts';
+import type { StatusContainer, WorkerStatus } from './status/status.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { FaultPoint } from '../../src/faults.ts';
-import { isAsWanted, type WorkerStatus } from '../../src/worker/status.ts';
+import { isAsWanted, type WorkerStatus } from '../../src/worker/status/status.ts';
 import {
   runs,
   startFleet,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAsWanted } from '../../src/worker/status.ts';
+import { isAsWanted } from '../../src/worker/status/status.ts';
 import { runs, startFleet, startWorker, type TestFleet, type TestWorker } from '../support/engine/fleet.ts';
 import { engineSuite } from '../support/engine/suite.ts';
 import { runningIds, watch } from '../support/engine/world.ts';

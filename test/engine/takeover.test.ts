@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAsWanted } from '../../src/worker/status.ts';
+import { isAsWanted } from '../../src/worker/status/status.ts';
 import { startFleet, startWorker, type TestWorker } from '../support/engine/fleet.ts';
 import { engineSuite } from '../support/engine/suite.ts';
 import { containersOf, makeForeign, runningIds, watch } from '../support/engine/world.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createMemoryFile } from '../../src/worker/memory/memory-file.ts';
+import { createMemoryFile } from '../../src/worker/data-dir/memory-file.ts';
 import { emptyMemory } from '../../src/worker/plan/memory.ts';
 import { WAYS } from './full-disk.ts';
 

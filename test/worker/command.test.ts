@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type RunMode, runWorkerCommand } from '../../src/worker/command.ts';
-import { type LocalCommands, openLocalSocket } from '../../src/worker/memory/local-socket.ts';
+import { type LocalCommands, openLocalSocket } from '../../src/worker/data-dir/local-socket.ts';
 import { WORKER_SETTINGS, type WorkerConfig } from '../../src/worker/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { app, deviceStatus } from './support.ts';

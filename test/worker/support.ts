@@ -1,5 +1,5 @@
 import type { WorkerReport } from '../../src/protocol/report.ts';
-import type { WorkerStatus } from '../../src/worker/status.ts';
+import type { WorkerStatus } from '../../src/worker/status/status.ts';
 
 /** The state of a device that runs one app as wanted, with some members replaced. */
 export function deviceStatus(members: Partial<WorkerStatus> = {}): WorkerStatus {

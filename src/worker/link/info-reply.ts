@@ -5,7 +5,7 @@ import { AppRecord, InfoRecord, readAppRecord } from '../../protocol/info.ts';
 import { Name } from '../../protocol/name.ts';
 import { isDeeperThan } from '../../protocol/values.ts';
 import { printable } from '../../text/printable.ts';
-import type { CheckedInfo } from '../plan/wanted.ts';
+import type { CheckedInfo } from '../plan/wanted/wanted.ts';
 
 /** A reply with what a device group wants; its apps are in the order of `apps_list`, each with its record as sent. */
 export interface InfoReply extends CheckedInfo {

@@ -1,11 +1,11 @@
 import { PRODUCT_VERSION } from '../../version.ts';
-import type { WorkerStatus } from '../status.ts';
+import { type AppsInput, isDone, reportedApps, statusContainers } from '../status/apps.ts';
+import type { WorkerStatus } from '../status/status.ts';
 import { Device } from './device.ts';
 import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import { Poller } from './poller.ts';
 import { Problems } from './problems.ts';
 import { Reporter } from './reporter.ts';
-import { type AppsInput, isDone, reportedApps, statusContainers } from './status.ts';
 import { Alarm } from './tasks.ts';
 
 /** The worker: what it polls, acts on and reports, and its state for people. */

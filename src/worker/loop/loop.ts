@@ -8,7 +8,7 @@ import { renderMetrics } from '../metrics/exposition.ts';
 import { serveMetrics } from '../metrics/server.ts';
 import type { WorkerParts } from '../parts.ts';
 import { describeAim } from '../status/describe-aim.ts';
-import { isAsWanted } from '../status.ts';
+import { isAsWanted } from '../status/status.ts';
 import { type Agent, createAgent } from './agent.ts';
 import { type Parts, secondsOf } from './parts.ts';
 import { runTasks } from './tasks.ts';

@@ -1,7 +1,7 @@
 import type { SendResult } from '../link/link.ts';
 import { createMachine } from '../machine.ts';
 import { buildReport, type ContainerFigures, fittedReport } from '../report.ts';
-import type { WorkerStatus } from '../status.ts';
+import type { WorkerStatus } from '../status/status.ts';
 import type { Device } from './device.ts';
 import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
 

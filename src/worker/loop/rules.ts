@@ -1,5 +1,5 @@
 import type { Rules } from '../plan/model.ts';
-import type { Policy } from '../plan/wanted.ts';
+import type { Policy } from '../plan/wanted/wanted.ts';
 import type { WorkerConfig } from '../settings.ts';
 
 /** Returns what a device lets its manager do, by its settings. */

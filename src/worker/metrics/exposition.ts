@@ -1,5 +1,5 @@
 import { APP_STATES } from '../../protocol/report.ts';
-import { isAsWanted, type WorkerStatus } from '../status.ts';
+import { isAsWanted, type WorkerStatus } from '../status/status.ts';
 
 /** What the worker has done since it started. */
 export interface Counts {

@@ -1,7 +1,7 @@
 import type { TroubleCode } from '../../protocol/report.ts';
 import type { Memory } from './memory.ts';
 import type { Actual, Step } from './model.ts';
-import { isWayBackFree } from './ports.ts';
+import { isWayBackFree } from './ports/ports.ts';
 import { type Lane, type Moment, type Session, without, withoutTrouble, withTrouble } from './session.ts';
 import { NO_MEMORY } from './view.ts';
 

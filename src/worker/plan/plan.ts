@@ -1,13 +1,13 @@
-import { adopt } from './adopt.ts';
-import { groupByPorts, type Judged, settlePorts } from './conflicts.ts';
 import { Draft, type World } from './draft.ts';
-import { lookAt } from './gate.ts';
-import { planGroup } from './group.ts';
-import { judge } from './judge.ts';
 import type { Memory } from './memory.ts';
 import type { Actual, Container, Step } from './model.ts';
+import { groupByPorts, type Judged, settlePorts } from './ports/conflicts.ts';
 import { type AppTrouble, FORGIVEN_AFTER, type Lane, type Phase, type Session } from './session.ts';
+import { lookAt } from './update/gate.ts';
+import { planGroup } from './update/group.ts';
 import { isUp, viewOf } from './view.ts';
+import { adopt } from './wanted/adopt.ts';
+import { judge } from './wanted/judge.ts';
 
 /** Steps that may run side by side, and the apps that nothing else is done to meanwhile. */
 export interface Job {

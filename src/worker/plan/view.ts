@@ -1,6 +1,6 @@
 import type { AppMemory } from './memory.ts';
 import type { Actual, Container, Role, WantedApp } from './model.ts';
-import type { Version } from './version.ts';
+import type { Version } from './wanted/version.ts';
 
 /** The containers of one slot of an app. */
 export type Slot = Partial<Record<Role, Container>>;

@@ -1,8 +1,8 @@
 import { printable } from '../../text/printable.ts';
-import type { Judged } from '../plan/conflicts.ts';
-import { pendingSlots } from '../plan/prepare.ts';
-import type { Version } from '../plan/version.ts';
+import type { Judged } from '../plan/ports/conflicts.ts';
+import { pendingSlots } from '../plan/update/prepare.ts';
 import { type AppView, currentsOf } from '../plan/view.ts';
+import type { Version } from '../plan/wanted/version.ts';
 
 /** Describes what a device is going to do about an app, as one line for people; null if there is nothing to do. */
 export function describeAim({ view, aim }: Judged): string | null {

@@ -1,8 +1,8 @@
 import type { ReportedApp, Trouble } from '../../protocol/report.ts';
 import { alignedRows } from '../../text/aligned-rows.ts';
 import { printable } from '../../text/printable.ts';
-import { isAppAsWanted, isWarning, type WorkerStatus } from '../status.ts';
 import { durationText } from './durations.ts';
+import { isAppAsWanted, isWarning, type WorkerStatus } from './status.ts';
 
 /** Lines of a failed container's log that are shown. */
 const LOG_LINES = 10;

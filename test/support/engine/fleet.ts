@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { askSocket } from '../../../src/worker/memory/local-request.ts';
-import type { WorkerStatus } from '../../../src/worker/status.ts';
+import { askSocket } from '../../../src/worker/data-dir/local-request.ts';
+import type { WorkerStatus } from '../../../src/worker/status/status.ts';
 import { temporaryFolder } from '../folder.ts';
 import { type TestRepository, testRepository } from '../git.ts';
 import { type ProcessManager, startProcessManager } from '../process-manager.ts';

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { isAsWanted, isHealthy } from '../../../src/worker/status.ts';
+import { isAsWanted, isHealthy } from '../../../src/worker/status/status.ts';
 import {
   type Answer,
   answerOf,

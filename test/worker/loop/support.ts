@@ -7,12 +7,12 @@ import { onTestFinished } from 'vitest';
 import type { ExitCode } from '../../../src/process/exit.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import type { RunMode } from '../../../src/worker/command.ts';
+import { askSocket } from '../../../src/worker/data-dir/local-request.ts';
+import { SOCKET } from '../../../src/worker/data-dir/local-socket.ts';
 import { runLoop } from '../../../src/worker/loop/loop.ts';
-import { askSocket } from '../../../src/worker/memory/local-request.ts';
-import { SOCKET } from '../../../src/worker/memory/local-socket.ts';
 import { openParts } from '../../../src/worker/parts.ts';
 import { parseWorkerConfig } from '../../../src/worker/settings.ts';
-import type { WorkerStatus } from '../../../src/worker/status.ts';
+import type { WorkerStatus } from '../../../src/worker/status/status.ts';
 import { type FakeEngine, startFakeEngine } from '../../support/fake-engine.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 

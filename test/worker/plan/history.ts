@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { contentOf } from '../../../src/worker/plan/content.ts';
 import { containerName } from '../../../src/worker/plan/labels.ts';
 import { emptyMemory, type Memory } from '../../../src/worker/plan/memory.ts';
 import { type Container, ROLES, type Step } from '../../../src/worker/plan/model.ts';
-import { portsOf, sharedPort } from '../../../src/worker/plan/ports.ts';
+import { portsOf, sharedPort } from '../../../src/worker/plan/ports/ports.ts';
 import { NEW_SESSION } from '../../../src/worker/plan/session.ts';
+import { contentOf } from '../../../src/worker/plan/wanted/content.ts';
 import { record, Simulation, wanted } from './simulation.ts';
 
 export const GOOD = ['v1', 'v2', 'checked'] as const;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Step } from '../../../src/worker/plan/model.ts';
-import { portsOfAll, sharedPort } from '../../../src/worker/plan/ports.ts';
+import { portsOfAll, sharedPort } from '../../../src/worker/plan/ports/ports.ts';
 import { type App, BAD, GOOD, type History, histories, recordOf, Watched } from './history.ts';
 
 const RUNS = 40;

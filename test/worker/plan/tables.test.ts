@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { AppRecord } from '../../../src/protocol/info.ts';
-import { contentOf } from '../../../src/worker/plan/content.ts';
 import { unusedImages } from '../../../src/worker/plan/images.ts';
 import {
   containerName,
@@ -12,9 +11,10 @@ import {
 import { emptyMemory } from '../../../src/worker/plan/memory.ts';
 import { ROLES } from '../../../src/worker/plan/model.ts';
 import { aimsIn } from '../../../src/worker/plan/plan.ts';
-import { senderOf } from '../../../src/worker/plan/sender.ts';
 import { NEW_SESSION, withTrouble } from '../../../src/worker/plan/session.ts';
-import { type Policy, readWanted, refuse } from '../../../src/worker/plan/wanted.ts';
+import { contentOf } from '../../../src/worker/plan/wanted/content.ts';
+import { senderOf } from '../../../src/worker/plan/wanted/sender.ts';
+import { type Policy, readWanted, refuse } from '../../../src/worker/plan/wanted/wanted.ts';
 import { describeAim } from '../../../src/worker/status/describe-aim.ts';
 import { LIKE_ABSENT, OPTIONAL_SAMPLES } from '../../support/optional-fields.ts';
 import { record, Simulation, wanted } from './simulation.ts';

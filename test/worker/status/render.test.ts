@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { renderStatus } from '../../../src/worker/status/render.ts';
-import { isAppAsWanted, isAsWanted, type WorkerStatus } from '../../../src/worker/status.ts';
+import { isAppAsWanted, isAsWanted, type WorkerStatus } from '../../../src/worker/status/status.ts';
 import { app, deviceStatus, trouble } from '../support.ts';
 
 /** Seconds since the Unix epoch. */

@@ -1,5 +1,5 @@
-import { parseSecurityOption } from '../../protocol/fields/security.ts';
-import type { AppRecord } from '../../protocol/info.ts';
+import { parseSecurityOption } from '../../../protocol/fields/security.ts';
+import type { AppRecord } from '../../../protocol/info.ts';
 
 /** What containers may do without being asked for. */
 const USUAL_CAPABILITIES = new Set([

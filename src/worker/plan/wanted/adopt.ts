@@ -1,6 +1,6 @@
-import type { AppMemory, Good, Memory } from './memory.ts';
-import type { Actual, Container, Wanted, WantedApp } from './model.ts';
-import { NO_MEMORY } from './view.ts';
+import type { AppMemory, Good, Memory } from '../memory.ts';
+import type { Actual, Container, Wanted, WantedApp } from '../model.ts';
+import { NO_MEMORY } from '../view.ts';
 
 /**
  * Returns the memory at the first reply of a source: of a new worker, of one that lost its memory, or of one that was

@@ -1,4 +1,4 @@
-import type { App } from '../../protocol/app.ts';
+import type { App } from '../../../protocol/app.ts';
 
 const MIB = 1_048_576;
 

@@ -1,11 +1,11 @@
-import type { Draft } from './draft.ts';
-import { containerName } from './labels.ts';
-import type { Container, Obstacle, Step } from './model.ts';
-import { portsOf, portsOfAll, sharedPort } from './ports.ts';
+import type { Draft } from '../draft.ts';
+import { containerName } from '../labels.ts';
+import type { Container, Obstacle, Step } from '../model.ts';
+import { portsOf, portsOfAll, sharedPort } from '../ports/ports.ts';
+import { type AppView, currentsOf, hasGoodOld, isOfGood, isOfVersion, isUp } from '../view.ts';
+import type { Version } from '../wanted/version.ts';
 import { nameTaken, pendingSlots } from './prepare.ts';
 import { discardStep, renameStep, stopStep } from './steps.ts';
-import type { Version } from './version.ts';
-import { type AppView, currentsOf, hasGoodOld, isOfGood, isOfVersion, isUp } from './view.ts';
 
 /** An app whose containers change places. Without a version, all of them leave. */
 export interface Swapping {

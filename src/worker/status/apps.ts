@@ -1,10 +1,10 @@
 import type { AppRecord } from '../../protocol/info.ts';
 import type { ReportedApp, Trouble } from '../../protocol/report.ts';
-import { hasEndedWell } from '../plan/endings.ts';
+import { hasEndedWell } from '../plan/heal/endings.ts';
 import type { Memory } from '../plan/memory.ts';
 import type { Actual, Container, Wanted, WantedApp } from '../plan/model.ts';
 import type { Phase, Session } from '../plan/session.ts';
-import type { StatusContainer } from '../status.ts';
+import type { StatusContainer } from './status.ts';
 
 /** What the status of apps is made from. */
 export interface AppsInput {

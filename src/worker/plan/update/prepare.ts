@@ -1,10 +1,10 @@
-import type { Draft } from './draft.ts';
-import { containerName, labelsFor } from './labels.ts';
-import type { Actual, Container, Foreign, Obstacle, Rules, Step } from './model.ts';
-import type { Lane } from './session.ts';
+import type { Draft } from '../draft.ts';
+import { containerName, labelsFor } from '../labels.ts';
+import type { Actual, Container, Foreign, Obstacle, Rules, Step } from '../model.ts';
+import type { Lane } from '../session.ts';
+import { type AppView, isOfVersion, type Slot } from '../view.ts';
+import type { Version } from '../wanted/version.ts';
 import { discardStep } from './steps.ts';
-import type { Version } from './version.ts';
-import { type AppView, isOfVersion, type Slot } from './view.ts';
 
 /** Networks that every engine has, or that the worker makes. */
 const OWN_NETWORKS = new Set(['nebula', 'bridge', 'host', 'none']);

@@ -1,8 +1,8 @@
-import type { Draft } from './draft.ts';
-import type { Container } from './model.ts';
+import type { Draft } from '../draft.ts';
+import type { Container } from '../model.ts';
+import { type AppView, hasGoodOld, isOfGood, isOfVersion, type Slot } from '../view.ts';
+import type { Version } from '../wanted/version.ts';
 import { revert } from './revert.ts';
-import type { Version } from './version.ts';
-import { type AppView, hasGoodOld, isOfGood, isOfVersion, type Slot } from './view.ts';
 
 /**
  * Brings the good version back while a newer one is being staged, if what has taken its place was never judged and fails:

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Memory } from './memory.ts';
+import type { Memory } from '../memory.ts';
 
 /** Where a reply comes from. */
 interface Sender {

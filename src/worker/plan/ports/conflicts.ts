@@ -1,7 +1,7 @@
-import type { Aim } from './judge.ts';
-import type { Actual, HostPort } from './model.ts';
+import type { Actual, HostPort } from '../model.ts';
+import { type AppView, currentsOf, isKnownGood, isOfVersion, isUp } from '../view.ts';
+import type { Aim } from '../wanted/judge.ts';
 import { portsOfAll, portText, sharedPort } from './ports.ts';
-import { type AppView, currentsOf, isKnownGood, isOfVersion, isUp } from './view.ts';
 
 /** An app, and what is to become of it. */
 export interface Judged {

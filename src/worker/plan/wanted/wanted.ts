@@ -1,8 +1,8 @@
-import { type AppRecord, readAppRecord } from '../../protocol/info.ts';
-import { parsePort } from '../../protocol/ports.ts';
+import { type AppRecord, readAppRecord } from '../../../protocol/info.ts';
+import { parsePort } from '../../../protocol/ports.ts';
+import type { Obstacle, Wanted, WantedApp } from '../model.ts';
 import { contentOf } from './content.ts';
 import { containerCount, type Machine } from './count.ts';
-import type { Obstacle, Wanted, WantedApp } from './model.ts';
 import { powersOf } from './powers.ts';
 
 /** What a device lets its manager do. */

@@ -1,9 +1,9 @@
-import type { Draft } from './draft.ts';
-import { containerName } from './labels.ts';
-import type { Container, Step } from './model.ts';
+import type { Draft } from '../draft.ts';
+import { containerName } from '../labels.ts';
+import type { Container, Step } from '../model.ts';
+import { type AppView, isUp, type Slot } from '../view.ts';
 import { createStep } from './prepare.ts';
 import { discardStep, renameStep, stopStep } from './steps.ts';
-import { type AppView, isUp, type Slot } from './view.ts';
 
 /** A version that is taken back. */
 export interface Reverting {

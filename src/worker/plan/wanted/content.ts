@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { AppRecord } from '../../protocol/info.ts';
-import { isLikeAbsent, OPTIONAL_FIELDS, type OptionalField } from '../../protocol/optional-fields.ts';
+import type { AppRecord } from '../../../protocol/info.ts';
+import { isLikeAbsent, OPTIONAL_FIELDS, type OptionalField } from '../../../protocol/optional-fields.ts';
 
 /** The defaults of fields, fixed forever: a field that equals its default counts as absent, so new fields change no hash. */
 const DEFAULTS: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
-import type { Failed, Good } from './memory.ts';
-import type { Obstacle, Wanted, WantedApp } from './model.ts';
-import { isPassing, type Session } from './session.ts';
+import type { Failed, Good } from '../memory.ts';
+import type { Obstacle, Wanted, WantedApp } from '../model.ts';
+import { isPassing, type Session } from '../session.ts';
+import type { AppView } from '../view.ts';
 import { type Version, versionOf } from './version.ts';
-import type { AppView } from './view.ts';
 
 /** What is to become of an app. */
 export type Aim =

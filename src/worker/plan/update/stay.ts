@@ -1,9 +1,9 @@
-import type { Draft } from './draft.ts';
-import { heal } from './heal.ts';
-import type { Aim } from './judge.ts';
+import type { Draft } from '../draft.ts';
+import { heal } from '../heal/heal.ts';
+import { isPassing } from '../session.ts';
+import { type AppView, currentsOf } from '../view.ts';
+import type { Aim } from '../wanted/judge.ts';
 import { revert } from './revert.ts';
-import { isPassing } from './session.ts';
-import { type AppView, currentsOf } from './view.ts';
 
 /** Leaves an app as it is, and keeps alive what was good. A version that failed is taken back first. */
 export function planStay(view: AppView, aim: Extract<Aim, { kind: 'stay' }>, draft: Draft): void {

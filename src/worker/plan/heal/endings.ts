@@ -1,6 +1,6 @@
-import { restartPolicy } from '../../protocol/fields/restart.ts';
-import type { AppRecord } from '../../protocol/info.ts';
-import type { Container } from './model.ts';
+import { restartPolicy } from '../../../protocol/fields/restart.ts';
+import type { AppRecord } from '../../../protocol/info.ts';
+import type { Container } from '../model.ts';
 
 /** What decides whether a container that ended has done its work. */
 export interface Ended {

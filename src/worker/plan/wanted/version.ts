@@ -1,6 +1,6 @@
-import type { AppRecord } from '../../protocol/info.ts';
-import type { Failed, Good } from './memory.ts';
-import type { WantedApp } from './model.ts';
+import type { AppRecord } from '../../../protocol/info.ts';
+import type { Failed, Good } from '../memory.ts';
+import type { WantedApp } from '../model.ts';
 
 /**
  * How a version differs from what the device has: `steady` (it has it), `scale` (only the number of containers differs,

@@ -1,9 +1,9 @@
-import type { AppRecord } from '../../protocol/info.ts';
-import type { Draft } from './draft.ts';
+import type { AppRecord } from '../../../protocol/info.ts';
+import type { Draft } from '../draft.ts';
+import type { Container, Obstacle, Step } from '../model.ts';
+import { FORGIVEN_AFTER } from '../session.ts';
+import { discardStep } from '../update/steps.ts';
 import { hasEndedWell, isLeftAlone } from './endings.ts';
-import type { Container, Obstacle, Step } from './model.ts';
-import { FORGIVEN_AFTER } from './session.ts';
-import { discardStep } from './steps.ts';
 
 /** What is known of containers that nobody remembers. */
 const UNKNOWN = { id: 0, record: null };

@@ -1,9 +1,9 @@
-import type { AppRecord } from '../../protocol/info.ts';
-import type { TroubleCode } from '../../protocol/report.ts';
-import type { Draft } from './draft.ts';
-import { type Ended, hasEndedWell, isLeftAlone } from './endings.ts';
-import type { Container, Obstacle, Rules } from './model.ts';
-import type { Session } from './session.ts';
+import type { AppRecord } from '../../../protocol/info.ts';
+import type { TroubleCode } from '../../../protocol/report.ts';
+import type { Draft } from '../draft.ts';
+import { type Ended, hasEndedWell, isLeftAlone } from '../heal/endings.ts';
+import type { Container, Obstacle, Rules } from '../model.ts';
+import type { Session } from '../session.ts';
 
 /** Whether a new container does what it should: yes, not yet, or no and why. */
 export type Verdict = { kind: 'passed' } | { kind: 'waiting' } | { kind: 'failed'; reason: Obstacle };

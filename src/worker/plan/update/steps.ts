@@ -1,6 +1,6 @@
-import type { Draft } from './draft.ts';
-import type { Container, Step } from './model.ts';
-import { isUp } from './view.ts';
+import type { Draft } from '../draft.ts';
+import type { Container, Step } from '../model.ts';
+import { isUp } from '../view.ts';
 
 /** Notes that the worker itself stops the container, so that it has not ended because its work is done. */
 export function stopStep({ id, app, name, stopTimeout }: Container, draft: Draft): Step {

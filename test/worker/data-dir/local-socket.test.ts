@@ -2,12 +2,12 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { askSocket } from '../../../src/worker/memory/local-request.ts';
+import { askSocket } from '../../../src/worker/data-dir/local-request.ts';
 import {
   type LocalCommands,
   type LocalSocket,
   openLocalSocket,
-} from '../../../src/worker/memory/local-socket.ts';
+} from '../../../src/worker/data-dir/local-socket.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { PROJECT, startProcess } from '../../support/project.ts';
 

@@ -1,4 +1,4 @@
-import type { ReportedContainer, Trouble, TroubleCode, WorkerReport } from '../protocol/report.ts';
+import type { ReportedContainer, Trouble, TroubleCode, WorkerReport } from '../../protocol/report.ts';
 
 /** A container as the status shows it: without the figures, which take a second each. */
 export type StatusContainer = Omit<ReportedContainer, 'cpu' | 'memory'> & {

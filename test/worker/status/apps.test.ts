@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AppRecord } from '../../../src/protocol/info.ts';
-import { isDone, reportedApps } from '../../../src/worker/loop/status.ts';
-import { isAppAsWanted } from '../../../src/worker/status.ts';
+import { isDone, reportedApps } from '../../../src/worker/status/apps.ts';
+import { isAppAsWanted } from '../../../src/worker/status/status.ts';
 import { record, Simulation, wanted } from '../plan/simulation.ts';
 
 /** What the status is made from once a device runs an app. */

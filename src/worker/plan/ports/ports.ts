@@ -1,7 +1,7 @@
-import type { AppRecord } from '../../protocol/info.ts';
-import { parsePort } from '../../protocol/ports.ts';
-import type { Good } from './memory.ts';
-import type { Actual, HostPort } from './model.ts';
+import type { AppRecord } from '../../../protocol/info.ts';
+import { parsePort } from '../../../protocol/ports.ts';
+import type { Good } from '../memory.ts';
+import type { Actual, HostPort } from '../model.ts';
 
 /** Whether an app uses the network of the machine itself, or none: then it publishes no ports. */
 function hasOwnNetwork({ networks }: AppRecord): boolean {

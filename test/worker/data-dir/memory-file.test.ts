@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createMemoryFile, type MemoryFile } from '../../../src/worker/memory/memory-file.ts';
+import { createMemoryFile, type MemoryFile } from '../../../src/worker/data-dir/memory-file.ts';
 import { emptyMemory, type Memory } from '../../../src/worker/plan/memory.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 

@@ -1,22 +1,16 @@
 import { createLimiter } from '../async/limiter.ts';
-import { loadFile } from '../desired/load.ts';
-import type { DesiredState, FileChange } from '../desired/state.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
-import type { Step } from '../plan/step.ts';
-import type { AppDefaults } from '../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../protocol/name.ts';
 import type { Preview } from '../protocol/plan.ts';
 import { alsoLost, LOST_TIME, NOTHING_LOST } from '../rollback/also-lost.ts';
 import type { NewestChanges } from '../rollback/later-changes.ts';
-import { type RollbackAct, rollbackSubject, trailerOf } from '../rollback/message.ts';
-import { restore } from '../rollback/restore.ts';
-import type { Past, Present, Rollback, RollbackEdit, RollbackOptions } from '../rollback/rollback.ts';
-import { type Selection, selectedObjects } from '../rollback/selection.ts';
-import { commitToUndo, undo } from '../rollback/undo.ts';
+import { rollbackSubject, trailerOf } from '../rollback/message.ts';
+import type { Present, Rollback, RollbackEdit, RollbackOptions } from '../rollback/rollback.ts';
+import type { Selection } from '../rollback/selection.ts';
+import { editedFiles, workOut } from '../rollback/work-out.ts';
 import { findRevision } from '../source/find-revision.ts';
-import type { Reader } from '../source/source.ts';
 import { takeSettled } from './batch/settle.ts';
 import { revisionAbsent } from './refusals.ts';
 import {
@@ -69,7 +63,7 @@ async function commitRollback(
   dependencies: WriterDependencies,
 ): Promise<SetResult> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const { base, way, set } = await workOut(request, dependencies, false);
+    const { base, way, set } = await fromHead(request, dependencies, false);
     if (way.needs.length > 0) throw neededError(way.needs);
     try {
       // If somebody has changed one of the objects meanwhile, the way back is another one.
@@ -87,7 +81,7 @@ async function previewRollback(
   writer: Writer,
   dependencies: WriterDependencies,
 ): Promise<RollbackPreview> {
-  const { base, way, set, lost } = await workOut(request, dependencies, true);
+  const { base, way, set, lost } = await fromHead(request, dependencies, true);
   const others = { alsoLost: lost, needs: way.needs };
   if (way.needs.length === 0) return { ...(await writer.preview(set, context)), ...others };
   return { base, subject: null, files: [], steps: [], effects: [], problems: [], ...others };
@@ -102,7 +96,7 @@ interface WorkedOut {
 }
 
 /** Works out the way back from the head. Rejects as `conflict` if it is blocked by anything but needs. */
-async function workOut(
+async function fromHead(
   request: RollbackRequest,
   dependencies: WriterDependencies,
   isPreview: boolean,
@@ -115,49 +109,21 @@ async function workOut(
     return { head, desired: desired.copy(), applied };
   });
   if (revision === null || head === null) throw revisionAbsent();
-  const past = pastOf(reader);
   const present: Present = { revision: head, desired, defaults };
-  const { act, way } = await wayOf(request, revision, present, past);
+  const target = 'to' in request ? { ...request, to: revision } : { undo: revision, objects: null };
+  const { act, way } = await workOut(target, request, present, reader);
   refuseBlocked(way);
   const end = performance.now() + LOST_TIME;
   const isLate = () => performance.now() > end;
-  const lost = isPreview ? await alsoLost(act, way, present, past, isLate) : NOTHING_LOST;
-  const steps = await stepsOf(way.edits, desired, applied, defaults);
+  const lost = isPreview ? await alsoLost(act, way, present, reader, isLate) : NOTHING_LOST;
+  const touched = desired.apply(await editedFiles(way.edits, defaults));
+  const { steps } = makePlan(touched, desired, applied);
   const set = {
     changes: changesOf(way.edits),
     subject: rollbackSubject(act, steps),
     trailers: [trailerOf(act)],
   };
   return { base: head, way, lost, set };
-}
-
-async function wayOf(
-  request: RollbackRequest,
-  revision: string,
-  present: Present,
-  past: Past,
-): Promise<{ act: RollbackAct; way: Rollback }> {
-  if ('to' in request) {
-    const objects = await selectedObjects(request.selection, revision, present, past);
-    return {
-      act: { to: revision },
-      way: await restore({ ...request, to: revision, objects }, present, past),
-    };
-  }
-  const commit = await commitToUndo(past, revision);
-  const way = await undo({ ...request, commit, objects: null }, present, past);
-  return { act: { undo: revision, subject: commit.message }, way };
-}
-
-function pastOf(reader: Reader): Past {
-  return {
-    entriesAt: async (revision) => {
-      const tree = await reader.folderTree(revision);
-      return tree === null ? [] : reader.list(tree);
-    },
-    log: (query) => reader.log(query),
-    blob: (id, maxBytes) => reader.blob(id, maxBytes),
-  };
 }
 
 function refuseBlocked({ conflicts, refused }: Rollback): void {
@@ -178,22 +144,6 @@ function refuseBlocked({ conflicts, refused }: Rollback): void {
 function neededError(needs: Rollback['needs']): HoldfastError {
   const [{ object, why } = { object: '', why: '' }] = needs;
   return new HoldfastError('conflict', `${object}: ${why}`, { needs });
-}
-
-/** Plans the edits, for the subject of the commit. */
-async function stepsOf(
-  edits: readonly RollbackEdit[],
-  desired: DesiredState,
-  applied: AppliedState,
-  defaults: AppDefaults,
-): Promise<Step[]> {
-  const changes: FileChange[] = [];
-  for (const { path, text } of edits) {
-    const read = async () => ({ bytes: Buffer.from(text ?? '') });
-    const entry = { path, type: 'file', blob: '' } as const;
-    changes.push({ path, file: text === null ? null : await loadFile(entry, read, defaults) });
-  }
-  return makePlan(desired.apply(changes), desired, applied).steps;
 }
 
 /** Returns one change for each object: its new text or, if it has none, its delete. */

@@ -13,7 +13,7 @@ import type { Step } from '../plan/step.ts';
 import { changesTo } from '../preview/state-at.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { keyOf, parseKey } from '../protocol/name.ts';
-import type { Reader, Source } from '../source/source.ts';
+import type { Source } from '../source/source.ts';
 import type { Reconciler } from './reconciler.ts';
 
 /** What a branch would change if it were merged now. */
@@ -128,7 +128,7 @@ async function makeBranchPlan(
   const end = performance.now() + maxTime;
   const mergeBase = await reader.commonAncestor(revision, head);
   if (mergeBase === null) throw unrelated();
-  const begun = await filesAt(head, reader);
+  const begun = (await reader.entriesAt(head)) ?? [];
   const { changes, conflicts } = await merge(head, revision, async ({ files, blob, conflicts }) => {
     const held = new Set(conflicts.map(ownerOf));
     const known: ParsedBlobs = new Map();
@@ -163,11 +163,6 @@ function ownerOf(path: string): string {
 function tookTooLong(maxTime: number): HoldfastError {
   const message = `the files that the revision changes could not be read within ${maxTime / 1000} seconds; "holdfast plan" makes this plan in a clone`;
   return new HoldfastError('unavailable', message);
-}
-
-async function filesAt(revision: string, reader: Reader): Promise<readonly TreeEntry[]> {
-  const tree = await reader.folderTree(revision);
-  return tree === null ? [] : reader.list(tree);
 }
 
 function unrelated(): HoldfastError {

@@ -1,11 +1,12 @@
 import type { Content } from '../desired/content.ts';
 import { loadFile } from '../desired/load.ts';
+import type { History } from '../history/history.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { keyOf } from '../protocol/name.ts';
 import { type NewestChanges, newestChanges } from './later-changes.ts';
 import { type Leaf, leavesBetween } from './leaves.ts';
 import type { RollbackAct } from './message.ts';
-import type { Past, Present, Rollback, RollbackEdit } from './rollback.ts';
+import type { Present, Rollback, RollbackEdit } from './rollback.ts';
 
 /** How long a preview may look for what goes with a restore, in milliseconds. */
 export const LOST_TIME = 1000;
@@ -20,7 +21,7 @@ export async function alsoLost(
   act: RollbackAct,
   { edits }: Rollback,
   present: Present,
-  past: Past,
+  past: History,
   isLate: () => boolean,
 ): Promise<NewestChanges> {
   if ('undo' in act) return NOTHING_LOST;

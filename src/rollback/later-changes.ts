@@ -2,10 +2,11 @@ import { classifyPath } from '../desired/file.ts';
 import { changesOf, type ReadChange } from '../history/changes.ts';
 import type { FileDelta, FolderCommit } from '../history/commit.ts';
 import { commitEntry } from '../history/entry.ts';
+import type { History } from '../history/history.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { keyOf } from '../protocol/name.ts';
 import { type Leaf, leafName, leavesBetween } from './leaves.ts';
-import type { Blame, Past } from './rollback.ts';
+import type { Blame } from './rollback.ts';
 
 const PAGE = 500;
 
@@ -33,7 +34,7 @@ export interface NewestChanges {
  * the last of them.
  */
 export async function newestChanges(
-  past: Past,
+  past: History,
   leaves: LeavesByObject,
   { from, until, isLate }: Range,
   defaults: AppDefaults,
@@ -57,7 +58,7 @@ export async function newestChanges(
 async function takeChanged(
   open: Map<string, Set<string | null>>,
   commit: FolderCommit,
-  past: Past,
+  past: History,
   defaults: AppDefaults,
 ): Promise<Blame[]> {
   const found: Blame[] = [];
@@ -76,14 +77,14 @@ async function takeChanged(
 
 /** Yields the commits of the first-parent line, newest first. */
 export async function* commitsBetween(
-  past: Past,
+  past: History,
   from: string,
   until: string | null,
 ): AsyncGenerator<FolderCommit> {
   let next: string | null = from;
   let skipsFirst = false;
   while (next !== null) {
-    const page: Awaited<ReturnType<Past['log']>> = await past.log({
+    const page: Awaited<ReturnType<History['log']>> = await past.log({
       from: next,
       until,
       limit: PAGE,

@@ -3,12 +3,12 @@ import type { TreeEntry } from '../desired/entry.ts';
 import { loadEntries, loadFile } from '../desired/load.ts';
 import { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
+import type { History } from '../history/history.ts';
 import { keyOf, type ObjectKey } from '../protocol/name.ts';
 import { commitsBetween, keyAt } from './later-changes.ts';
 import {
   emptyRollback,
   type Need,
-  type Past,
   type Present,
   type Rollback,
   type RollbackEdit,
@@ -40,7 +40,7 @@ type FilesThen = ReadonlyMap<string, readonly TreeEntry[]>;
 interface Work {
   request: RestoreRequest;
   present: Present;
-  past: Past;
+  past: History;
   then: FilesThen;
   /** The objects that come back, by key; grows while dependencies are found. */
   wanted: Map<string, ObjectKey>;
@@ -53,7 +53,7 @@ interface Work {
  * Resolves to the way to give these objects the bytes that their files had at a revision, at their present paths. Rejects as
  * `absent` if an object exists neither then nor now.
  */
-export async function restore(request: RestoreRequest, present: Present, past: Past): Promise<Rollback> {
+export async function restore(request: RestoreRequest, present: Present, past: History): Promise<Rollback> {
   const rollback = emptyRollback();
   const then = await filesAt(request.to, past);
   const wanted = new Map(request.objects.map((object) => [keyOf(object.kind, object.name), object]));
@@ -67,7 +67,7 @@ export async function restore(request: RestoreRequest, present: Present, past: P
   return rollback;
 }
 
-async function filesAt(revision: string, past: Past): Promise<FilesThen> {
+async function filesAt(revision: string, past: History): Promise<FilesThen> {
   const entries = await past.entriesAt(revision);
   if (entries === null) throw new HoldfastError('invalid', `there is no commit ${revision}`);
   const files = new Map<string, TreeEntry[]>();
@@ -124,7 +124,7 @@ async function newestValidOf(key: string, { request, past, present }: Work): Pro
   return null;
 }
 
-async function isValid(entry: TreeEntry, past: Past, { defaults }: Present): Promise<boolean> {
+async function isValid(entry: TreeEntry, past: History, { defaults }: Present): Promise<boolean> {
   const file = await loadFile(entry, past.blob, defaults);
   return file !== null && file.kind !== null && file.parsed.ok;
 }

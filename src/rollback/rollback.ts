@@ -1,33 +1,13 @@
-import type { TreeEntry } from '../desired/entry.ts';
-import type { ReadBlob } from '../desired/load.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { DesiredState } from '../desired/state.ts';
-import type { FolderCommit } from '../history/commit.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import type { ObjectKey } from '../protocol/name.ts';
-
-/** What the way back reads of a repository. */
-export interface Past {
-  /** Lists the files of the folder at a commit; null if there is no such commit. */
-  entriesAt(revision: string): Promise<readonly TreeEntry[] | null>;
-  /**
-   * Resolves to a page of the commits of the first-parent line from `from` on, newest first, that changed the folder; without
-   * those that `until` reaches.
-   */
-  log(query: {
-    from: string;
-    until: string | null;
-    limit: number;
-    skipsFirst: boolean;
-  }): Promise<{ commits: readonly FolderCommit[]; next: string | null; isCut: boolean }>;
-  blob: ReadBlob;
-}
 
 /** The fleet from which the way back begins. */
 export interface Present {
   /** Full commit id. */
   revision: string;
-  /** The files at this commit; `past` has their blobs. */
+  /** The files at this commit; the history has their blobs. */
   desired: DesiredState;
   defaults: AppDefaults;
 }

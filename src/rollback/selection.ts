@@ -1,9 +1,10 @@
 import { membersOf } from '../desired/content.ts';
 import { loadEntries } from '../desired/load.ts';
 import { DesiredState } from '../desired/state.ts';
+import type { History } from '../history/history.ts';
 import { keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
 import { keyAt } from './later-changes.ts';
-import type { Past, Present } from './rollback.ts';
+import type { Present } from './rollback.ts';
 
 /** Which objects a restore is about: some, a group with the apps that it listed then, or all of then and now. */
 export type Selection =
@@ -16,7 +17,7 @@ export async function selectedObjects(
   selection: Selection,
   to: string,
   { desired, defaults }: Present,
-  past: Past,
+  past: History,
 ): Promise<ObjectKey[]> {
   if ('objects' in selection) return [...selection.objects];
   const entries = (await past.entriesAt(to)) ?? [];

@@ -1,12 +1,13 @@
 import type { DesiredState } from '../desired/state.ts';
 import { decodeText, MAX_FILE_BYTES, readYaml } from '../desired/yaml/document.ts';
 import { editYaml } from '../desired/yaml/edit.ts';
+import type { History } from '../history/history.ts';
 import { keyOf } from '../protocol/name.ts';
 import { type Fields, isMapValue } from '../protocol/values.ts';
-import type { Past, RollbackEdit } from './rollback.ts';
+import type { RollbackEdit } from './rollback.ts';
 
 /** Resolves to the text of a blob, byte for byte; null if it cannot be read as text. */
-export async function textOf(past: Past, blob: string): Promise<string | null> {
+export async function textOf(past: History, blob: string): Promise<string | null> {
   const found = await past.blob(blob, MAX_FILE_BYTES);
   if (!('bytes' in found)) return null;
   const text = decodeText(found.bytes);
@@ -27,7 +28,7 @@ export async function unlistings(
   apps: ReadonlySet<string>,
   edits: readonly RollbackEdit[],
   desired: DesiredState,
-  past: Past,
+  past: History,
 ): Promise<RollbackEdit[]> {
   const edited = new Set(edits.map(({ kind, name }) => keyOf(kind, name)));
   const groups = new Set([...apps].flatMap((app) => [...desired.groupsListing(app)]));

@@ -2,10 +2,11 @@ import { type Content, membersOf } from '../desired/content.ts';
 import type { DesiredObject } from '../desired/state.ts';
 import { editYaml } from '../desired/yaml/edit.ts';
 import type { ObjectChange, ReadChange } from '../history/changes.ts';
+import type { History } from '../history/history.ts';
 import type { Step } from '../plan/step.ts';
 import { type Fields, sameValue } from '../protocol/values.ts';
 import { type Leaf, leavesBetween, valueAt, withValue } from './leaves.ts';
-import type { Past, Present } from './rollback.ts';
+import type { Present } from './rollback.ts';
 import { fieldsIn, textOf } from './texts.ts';
 
 /** What is left to take back in one object. */
@@ -24,7 +25,7 @@ const CONFLICT: Outcome = { conflicts: [null] };
 export async function undoObject(
   { change, step }: ReadChange,
   { desired }: Present,
-  past: Past,
+  past: History,
 ): Promise<Outcome> {
   // A file that only moved: its object stays where it is.
   if (change.before !== null && change.before.blob === change.after?.blob) return DONE;
@@ -66,7 +67,7 @@ function undoWhole({ before, after }: Step, now: { path: string; content: Conten
   return conflicts.length > 0 ? { conflicts } : { path: now.path, text: null };
 }
 
-async function bytesOf({ path, blob }: FormerFile, past: Past): Promise<Outcome> {
+async function bytesOf({ path, blob }: FormerFile, past: History): Promise<Outcome> {
   const text = await textOf(past, blob);
   return text === null ? CONFLICT : { path, text };
 }
@@ -76,7 +77,7 @@ async function undoFields(
   before: Content,
   after: Content,
   now: { path: string; blob: string; content: Content },
-  { former, past }: { former: string | null; past: Past },
+  { former, past }: { former: string | null; past: History },
 ): Promise<Outcome> {
   const text = await textOf(past, now.blob);
   const formerText = former === null ? null : await textOf(past, former);

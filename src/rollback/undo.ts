@@ -4,11 +4,12 @@ import { withFile } from '../desired/problem.ts';
 import { HoldfastError } from '../errors.ts';
 import { changesOf, type ReadChange } from '../history/changes.ts';
 import type { FolderCommit } from '../history/commit.ts';
+import type { History } from '../history/history.ts';
 import { keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
 import { newestChanges } from './later-changes.ts';
 import { type Leaf, leafName } from './leaves.ts';
 import { restore } from './restore.ts';
-import { emptyRollback, type Past, type Present, type Rollback, type RollbackOptions } from './rollback.ts';
+import { emptyRollback, type Present, type Rollback, type RollbackOptions } from './rollback.ts';
 import { unlistings } from './texts.ts';
 import { undoObject } from './undo-object.ts';
 
@@ -20,7 +21,7 @@ export interface UndoRequest extends Pick<RollbackOptions, 'withDependencies'> {
 }
 
 /** Resolves to the commit, with what it changed in the folder. Rejects as `invalid` if it changed nothing there. */
-export async function commitToUndo(past: Past, revision: string): Promise<FolderCommit> {
+export async function commitToUndo(past: History, revision: string): Promise<FolderCommit> {
   const { commits, isCut } = await past.log({ from: revision, until: null, limit: 1, skipsFirst: false });
   if (commits[0]?.revision === revision) return commits[0];
   const short = revision.slice(0, 12);
@@ -37,7 +38,7 @@ export async function commitToUndo(past: Past, revision: string): Promise<Folder
  * conflict; one that has the value from before it is done already. A file that nobody has changed since gets its former
  * bytes, as does one that the commit deleted.
  */
-export async function undo(request: UndoRequest, present: Present, past: Past): Promise<Rollback> {
+export async function undo(request: UndoRequest, present: Present, past: History): Promise<Rollback> {
   const rollback = emptyRollback();
   const only = request.objects?.map(({ kind, name }) => keyOf(kind, name));
   const all = await changesOf(request.commit.files, past.blob, present.defaults);
@@ -69,7 +70,7 @@ async function blamed(
   disputed: readonly [ReadChange, readonly (Leaf | null)[]][],
   until: string,
   { revision, defaults }: Present,
-  past: Past,
+  past: History,
 ): Promise<Rollback['conflicts']> {
   const leaves = new Map(disputed.map(([{ change }, own]) => [keyOf(change.kind, change.name), own]));
   const range = { from: revision, until, isLate: () => false };
@@ -115,7 +116,7 @@ async function addDependencies(
   rollback: Rollback,
   request: UndoRequest,
   present: Present,
-  past: Past,
+  past: History,
 ): Promise<void> {
   const [parent] = request.commit.parents;
   if (!request.withDependencies || parent === undefined || rollback.needs.length === 0) return;

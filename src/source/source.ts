@@ -1,7 +1,8 @@
 import type { TreeEntry } from '../desired/entry.ts';
 import type { ReadBlob } from '../desired/load.ts';
 import { HoldfastError } from '../errors.ts';
-import type { FolderCommit, Person } from '../history/commit.ts';
+import type { Person } from '../history/commit.ts';
+import type { History } from '../history/history.ts';
 import type { IdsReader } from '../ids/ids-reader.ts';
 import type { RecordRef } from '../ids/record-ref.ts';
 
@@ -11,18 +12,6 @@ export interface Head {
   revision: string | null;
   /** Full name of the branch (`refs/heads/main`); null if a detached HEAD is followed. */
   branch: string | null;
-}
-
-/** Which commits of the first-parent line to read. */
-export interface LogQuery {
-  /** The newest one: a full commit id. */
-  from: string;
-  /** Leaves out this commit and all that it descends from; null leaves out none. */
-  until: string | null;
-  /** The most commits. */
-  limit: number;
-  /** Whether the first commit that would be read is left out: the last one of the page before. */
-  skipsFirst: boolean;
 }
 
 /** A line of a file, and the commit that wrote it. */
@@ -36,21 +25,11 @@ export interface BlamedLine {
   time: number;
 }
 
-/** A page of commits. */
-export interface FolderLog {
-  /** Newest first; only those that changed the folder. */
-  commits: FolderCommit[];
-  /** Where the next page begins (`from`, with `skipsFirst`); null if this was the last one. */
-  next: string | null;
-  /** Whether the line goes on, but the clone is shallow and lacks the rest. */
-  isCut: boolean;
-}
-
 /**
  * Reads one folder of one repository, always as objects at a revision and never from a checkout. Every method rejects
  * as `unavailable` if git cannot read the repository.
  */
-export interface Reader extends IdsReader {
+export interface Reader extends IdsReader, History {
   /**
    * Resolves to the current head. It is read after the call and never cached: the order in which many managers apply
    * revisions depends on it (docs/decisions/0007-one-root-document.md, "Heads in order").
@@ -63,8 +42,6 @@ export interface Reader extends IdsReader {
   resolve(name: string): Promise<string | null>;
   /** Resolves to the newest commit, `revision` or an ancestor of it, that changed the folder; null if none did. */
   lastChange(revision: string): Promise<string | null>;
-  /** Resolves to commits of the first-parent line, each with its difference to its first parent. */
-  log(query: LogQuery): Promise<FolderLog>;
   /** Resolves to the lines of a file of the folder, each with the commit that wrote it. The file must be there. */
   blame(revision: string, path: string): Promise<BlamedLine[]>;
   /** Ends the git processes of the reader. */

@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { loadEntries } from '../../src/desired/load.ts';
 import { DesiredState } from '../../src/desired/state.ts';
+import type { History } from '../../src/history/history.ts';
 import { parseKey } from '../../src/protocol/name.ts';
 import { alsoLost } from '../../src/rollback/also-lost.ts';
 import { restore } from '../../src/rollback/restore.ts';
-import type { Past, Present, Rollback } from '../../src/rollback/rollback.ts';
+import type { Present, Rollback } from '../../src/rollback/rollback.ts';
 import { openRevisions, type RevisionReader } from '../../src/source/git/read/revisions.ts';
 import { DEFAULTS } from '../support/fleet.ts';
 import { inDesiredState } from '../support/folder.ts';
@@ -19,7 +20,7 @@ afterEach(() => open?.close());
 async function history(...changes: Readonly<Record<string, string | null>>[]): Promise<{
   commits: string[];
   present: Present;
-  past: Past;
+  past: History;
   pages: () => number;
 }> {
   const repository = await testRepository();
@@ -32,18 +33,18 @@ async function history(...changes: Readonly<Record<string, string | null>>[]): P
   if (open === null) throw new Error('no repository');
   const reader = open;
   let read = 0;
-  const log: Past['log'] = (query) => {
+  const log: History['log'] = (query) => {
     read += 1;
     return reader.log(query);
   };
-  const past: Past = { entriesAt: (revision) => reader.entriesAt(revision), blob: reader.blob, log };
+  const past: History = { entriesAt: (revision) => reader.entriesAt(revision), blob: reader.blob, log };
   const entries = (await reader.entriesAt('HEAD')) ?? [];
   const desired = await loadEntries(new DesiredState(), entries, reader.blob, DEFAULTS);
   const present = { revision: commits.at(-1) ?? '', desired, defaults: DEFAULTS };
   return { commits, present, past, pages: () => read };
 }
 
-const restored = (to: string, objects: string[], present: Present, past: Past): Promise<Rollback> =>
+const restored = (to: string, objects: string[], present: Present, past: History): Promise<Rollback> =>
   restore({ ...OPTIONS, to, objects: objects.map(parseKey) }, present, past);
 
 describe('what goes with a restore', () => {

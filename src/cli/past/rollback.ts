@@ -1,7 +1,5 @@
 import { join, normalize } from 'node:path';
-import { loadFile } from '../../desired/load.ts';
 import { compareProblems, type Problem } from '../../desired/problem.ts';
-import type { FileChange } from '../../desired/state.ts';
 import { HoldfastError } from '../../errors.ts';
 import { AppliedState } from '../../plan/applied.ts';
 import { effectsOf } from '../../plan/effect.ts';
@@ -11,10 +9,9 @@ import { keyOf, parseKey } from '../../protocol/name.ts';
 import { alsoLost, LOST_TIME, NOTHING_LOST } from '../../rollback/also-lost.ts';
 import type { NewestChanges } from '../../rollback/later-changes.ts';
 import { type RollbackAct, messageOf as rollbackMessage } from '../../rollback/message.ts';
-import { restore } from '../../rollback/restore.ts';
 import type { Blame, Rollback, RollbackEdit } from '../../rollback/rollback.ts';
-import { type Selection, selectedObjects } from '../../rollback/selection.ts';
-import { commitToUndo, undo } from '../../rollback/undo.ts';
+import type { Selection } from '../../rollback/selection.ts';
+import { editedFiles, type Target, workOut } from '../../rollback/work-out.ts';
 import { openUserGit } from '../../source/git/user-git.ts';
 import { printable } from '../../text/printable.ts';
 import { describeProblems, prefixProblems, prefixSteps, suggestApps } from '../check/fleet.ts';
@@ -49,7 +46,7 @@ async function runRollback(
   past: OpenPast,
   io: CommandIo,
 ): Promise<ExitCode> {
-  const { act, way } = await workOut(parsed, past, io);
+  const { act, way } = await asAsked(parsed, past, io);
   const { options, format } = parsed;
   const isDryRun = options['dry-run'] === true;
   const lost = await lostWith(act, way, past, isDryRun || options['commit'] !== true);
@@ -88,7 +85,8 @@ function selectionOf({ operands, options }: CommandArguments<string>): Selection
   return options['all'] === true ? { all: true } : { objects: operands.map(parseObject) };
 }
 
-async function workOut(
+/** Works out the way back that the command asks for. */
+async function asAsked(
   parsed: CommandArguments<string>,
   past: OpenPast,
   io: CommandIo,
@@ -102,15 +100,12 @@ async function workOut(
       ? await commitOf(String(options['undo']), '--undo', revisions)
       : await commitTo(String(options['to']), options, past, io);
   try {
-    if (options['to'] !== undefined) {
-      const objects = await selectedObjects(selectionOf(parsed), revision, past, revisions);
-      const request = { to: revision, objects, withDependencies, allowDelete };
-      return { act: { to: revision }, way: await restore(request, past, revisions) };
-    }
     const objects = operands.length === 0 ? null : operands.map(parseObject);
-    const commit = await commitToUndo(revisions, revision);
-    const way = await undo({ commit, objects, withDependencies }, past, revisions);
-    return { act: { undo: revision, subject: commit.message }, way };
+    const target: Target =
+      options['to'] === undefined
+        ? { undo: revision, objects }
+        : { to: revision, selection: selectionOf(parsed) };
+    return await workOut(target, { withDependencies, allowDelete }, past, revisions);
   } catch (error) {
     throw withShallowHint(withMeant(error, onlyObject(parsed), past), revisions);
   }
@@ -136,16 +131,7 @@ function withMeant(error: unknown, operand: string | undefined, { desired }: Ope
 async function previewOf(way: Rollback, past: OpenPast): Promise<Findings> {
   const { folder, desired, revisions, revision, defaults } = past;
   const applied = (await stateAt(revisions, revision, defaults))?.applied ?? new AppliedState();
-  const changes = await Promise.all(
-    way.edits.map(async ({ path, text }): Promise<FileChange> => {
-      const read = async () => ({ bytes: Buffer.from(text ?? '') });
-      return {
-        path,
-        file: text === null ? null : await loadFile({ path, type: 'file', blob: '' }, read, defaults),
-      };
-    }),
-  );
-  const touched = desired.apply(changes);
+  const touched = desired.apply(await editedFiles(way.edits, defaults));
   const { steps, problems: found } = makePlan(touched, desired, applied, suggestApps(desired));
   const problems = [
     ...(way.refused?.problems ?? []),

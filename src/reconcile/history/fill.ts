@@ -1,5 +1,5 @@
 import { withRest } from '../../async/pace.ts';
-import type { FolderLog } from '../../source/source.ts';
+import type { FolderLog } from '../../history/history.ts';
 import type { Entry, HistoryState } from '../../store/entry.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import { entryOfCommit, inRepository, readCommit } from './entries.ts';

@@ -192,8 +192,7 @@ async function differenceOf(
 }
 
 async function filesAt(revision: string, reader: Reader): Promise<Map<string, TreeEntry>> {
-  const tree = await reader.folderTree(revision);
-  const entries = tree === null ? [] : await reader.list(tree);
+  const entries = (await reader.entriesAt(revision)) ?? [];
   return new Map(entries.map((entry) => [entry.path, entry]));
 }
 

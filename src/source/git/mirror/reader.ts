@@ -43,6 +43,7 @@ export function mirrorReader(inner: Reader, branch: string, mirror: MirrorState)
     head: suspecting(head),
     resolve: suspecting(inner.resolve),
     folderTree: suspecting(inner.folderTree),
+    entriesAt: suspecting(inner.entriesAt),
     list: suspecting(inner.list),
     changes: suspecting(inner.changes),
     blob: suspecting(blob),

@@ -1,4 +1,4 @@
-import type { LogQuery } from '../../source.ts';
+import type { LogQuery } from '../../../history/history.ts';
 import { objectId } from './object-ids.ts';
 import {
   aliasesOf,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { FileDelta, FileVersion, FolderCommit, Person } from '../../../history/commit.ts';
-import type { FolderLog, LogQuery } from '../../source.ts';
+import type { FolderLog, LogQuery } from '../../../history/history.ts';
 import { commands } from '../process/commands.ts';
 import { OutputTooLarge, runGit } from '../process/run.ts';
 import { isShallow, type Repository } from '../repository/repository.ts';

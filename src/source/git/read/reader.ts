@@ -1,7 +1,8 @@
 import type { TreeEntry } from '../../../desired/entry.ts';
 import { HoldfastError } from '../../../errors.ts';
+import type { FolderLog } from '../../../history/history.ts';
 import type { CommitInfo, TreeChange } from '../../../ids/ids-reader.ts';
-import type { FolderLog, Head, Reader } from '../../source.ts';
+import type { Head, Reader } from '../../source.ts';
 import { commands } from '../process/commands.ts';
 import { type AnswerReader, Conversation } from '../process/conversation.ts';
 import { asUnavailable } from '../process/guarded.ts';
@@ -52,6 +53,11 @@ export function createReader(
     head: () => asUnavailable(async () => readHead(objects, await follow(), close)),
     resolve: (name) => asUnavailable(() => resolveName(repository, objects, name)),
     folderTree: (revision) => asUnavailable(() => findFolder(repository, objects, objectId(revision))),
+    entriesAt: (revision) =>
+      asUnavailable(async () => {
+        const tree = await findFolder(repository, objects, objectId(revision));
+        return tree === null ? [] : readList(repository, tree);
+      }),
     list: (tree) => asUnavailable(() => readList(repository, tree)),
     changes: (from, to) =>
       asUnavailable(() => readChanges(repository, diffs, objects, from, to).catch(nullIfGitFailed)),

@@ -1,5 +1,5 @@
-import type { BlobContent, TreeEntry } from '../../../desired/entry.ts';
-import type { FolderLog, LogQuery } from '../../source.ts';
+import type { TreeEntry } from '../../../desired/entry.ts';
+import type { History } from '../../../history/history.ts';
 import { commands } from '../process/commands.ts';
 import { runGit } from '../process/run.ts';
 import { branchTip, currentBranch, unreadableCommit } from '../refs/tips.ts';
@@ -13,7 +13,7 @@ import { readCommonAncestor } from './reader.ts';
 import { parseTreeList } from './tree.ts';
 
 /** Reads the folder at any revision that a user names, for the commands. */
-export interface RevisionReader {
+export interface RevisionReader extends History {
   /**
    * Lists the folder at `HEAD`, `origin/main`, `v1.2~3` and the like, or `back` first parents before it; null if that is
    * not a commit. Rejects as `unavailable` for a `HEAD` whose commit cannot be read, unlike for a `HEAD` that has no
@@ -26,9 +26,6 @@ export interface RevisionReader {
   commitBy(time: number): Promise<string | null>;
   /** Resolves to the names of all branches and tags; those of a remote begin with its name. */
   names(): Promise<string[]>;
-  /** See `Reader.log`. */
-  log(query: LogQuery): Promise<FolderLog>;
-  blob(id: string, maxBytes: number): Promise<BlobContent>;
   /** Resolves to a merge base of two revisions; null if they have none, or if one of them is not a commit. */
   commonAncestor(one: string, other: string): Promise<string | null>;
   /** Resolves to how a commit of the work tree would differ from the folder on disk. */

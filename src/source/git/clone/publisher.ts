@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import { descriptorShortage } from '../../../disk/descriptors.ts';
 import { hasSpace } from '../../../disk/space.ts';
 import { syncFiles, syncFolder } from '../../../disk/sync.ts';
 import { HoldfastError, knownError } from '../../../errors.ts';
@@ -14,10 +13,6 @@ import type { ObjectsOnDisk } from './objects-on-disk.ts';
 import type { ClonePusher } from './push.ts';
 import { failureOfPush, isObjectMissing, movedOn, publishError } from './refusals.ts';
 import type { Staging } from './staging.ts';
-import { explainRefusal } from './unreadable.ts';
-
-/** How many descriptors a write needs at most, with some to spare. */
-const NEEDED_DESCRIPTORS = 24;
 
 /** What `createClonePublisher` needs. */
 export interface ClonePublisherParts {
@@ -43,7 +38,6 @@ export function createClonePublisher(parts: ClonePublisherParts): Publisher {
   const attempt: Publisher['publish'] = async (base, drafts) => {
     if (base.branch === null)
       throw new HoldfastError('conflict', 'HEAD is detached; check out a branch for writes to go to');
-    requireDescriptors();
     await requireSpace(clone, drafts);
     try {
       return await publish(base, drafts);
@@ -52,7 +46,7 @@ export function createClonePublisher(parts: ClonePublisherParts): Publisher {
       if (known?.kind === 'unavailable' && known.details.commits !== undefined) throw error;
       const { prefix } = clone.repository;
       const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => posix.join(prefix, path)));
-      const refusal = await refusalOf(clone, error, paths);
+      const refusal = refusalOf(error, paths);
       // To a commit that was made before it, someone's new commit looks like uncommitted work.
       const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(reader, base.revision));
       if (isOvertaken) throw movedOn(error);
@@ -107,13 +101,6 @@ function pushingTo(parts: ClonePublisherParts): Publisher['publish'] {
   });
 }
 
-/** A write that runs out of descriptors half way can leave the work tree half updated, so it must not start. */
-function requireDescriptors(): void {
-  const trouble = descriptorShortage(NEEDED_DESCRIPTORS);
-  if (trouble === null) return;
-  throw new HoldfastError('unavailable', `git could not publish the commit: ${trouble}`);
-}
-
 /** Bytes beside the files of a write: trees of large folders, and what git writes meanwhile. */
 const SPARE_BYTES = 2 ** 20;
 /** Bytes that a file takes beside its text, with its folder, as an object and in the work tree. */
@@ -132,11 +119,8 @@ async function requireSpace({ repository }: Clone, drafts: readonly CommitDraft[
   throw new HoldfastError('unavailable', `git could not publish the commit: ${DISK_FULL}`);
 }
 
-async function refusalOf({ repository }: Clone, error: unknown, paths: string[]): Promise<HoldfastError> {
-  const failure = failureOfPush(error);
-  if (failure === null) return publishError(error, paths);
-  const explained = await explainRefusal(failure, repository.context.folder);
-  return publishError(explained, paths);
+function refusalOf(error: unknown, paths: string[]): HoldfastError {
+  return publishError(failureOfPush(error) ?? error, paths);
 }
 
 async function hasMoved(reader: Reader, base: string | null): Promise<boolean> {

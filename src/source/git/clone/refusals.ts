@@ -2,7 +2,6 @@ import { descriptorAdvice, HoldfastError } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
 import { diskTrouble, lineOf } from '../process/disk-trouble.ts';
 import { GitFailure, stderrOf } from '../process/run.ts';
-import { UnreadableFile, unreadableFiles } from './unreadable.ts';
 
 /** git's messages for uncommitted work in the way. */
 const DIRTY = /not uptodate|would be overwritten|would be removed|Cannot merge/;
@@ -53,9 +52,8 @@ export function movedOn(cause?: unknown): HoldfastError {
   return new HoldfastError('moved-on', 'the branch has moved in the meantime', {}, cause);
 }
 
-/** Returns the error for a write to files with uncommitted work, or that cannot be read. */
+/** Returns the error for a write to files with uncommitted work; for git, a file that it cannot read has some. */
 export function dirtyFiles(paths: readonly string[], cause?: unknown): HoldfastError {
-  if (cause instanceof UnreadableFile) return unreadableFiles(paths, cause);
   const message = `${paths.join(', ')}: the checkout has uncommitted work on this file; commit or undo it first`;
   return new HoldfastError('conflict', message, { paths }, cause);
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../log/logger.ts';
 import { EXIT, type ExitCode } from '../process/exit.ts';
 import { endProcess, openOutput } from '../process/output.ts';
@@ -31,6 +32,7 @@ async function run(config: WorkerConfig, mode: RunMode): Promise<ExitCode> {
     config,
     logger,
     clock: { now: Date.now, elapsed: () => performance.now() },
+    sleep: (seconds, signal) => sleep(seconds * 1000, undefined, { signal }).catch(() => undefined),
     stopping: stopping.signal,
     isLocked: mode !== 'dry-run',
   });

@@ -11,11 +11,15 @@ import { createLink, type ManagerLink } from './link/link.ts';
 import { Outbox } from './link/outbox.ts';
 import type { WorkerConfig } from './settings.ts';
 
+/** A pause of so many seconds, which ends early when the signal is aborted. Never rejects. */
+type Sleep = (seconds: number, signal: AbortSignal) => Promise<void>;
+
 /** Everything beside the engine that a worker works with. */
 export interface WorkerParts {
   config: WorkerConfig;
   logger: Logger;
   clock: Clock;
+  sleep: Sleep;
   /** The name of this device; the worker sets it from the engine if DEVICE_NAME is unset. */
   identity: { name: string | null };
   link: ManagerLink;
@@ -35,6 +39,7 @@ export interface PartsOptions {
   config: WorkerConfig;
   logger: Logger;
   clock: Clock;
+  sleep: Sleep;
   stopping: AbortSignal;
   /** Whether this worker acts: then nobody else may with the same DATA_DIR. */
   isLocked: boolean;
@@ -48,6 +53,7 @@ export async function openParts({
   config,
   logger,
   clock,
+  sleep,
   stopping,
   isLocked,
 }: PartsOptions): Promise<WorkerParts> {
@@ -59,6 +65,7 @@ export async function openParts({
     config,
     logger,
     clock,
+    sleep,
     identity,
     link: createLink({
       manager: config.MANAGER,

@@ -18,6 +18,7 @@ async function open(env: Record<string, string>, isLocked = true): Promise<Worke
     config: result.config,
     logger: pino({ level: 'silent' }),
     clock: REAL_CLOCK,
+    sleep: () => Promise.resolve(),
     stopping: new AbortController().signal,
     isLocked,
   });

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createFaults } from '../../faults.ts';
 import { EXIT, type ExitCode } from '../../process/exit.ts';
 import type { RunMode } from '../command.ts';
@@ -53,11 +52,7 @@ async function runForever(agent: Agent): Promise<ExitCode> {
     { dueAt: () => poller.nextAt, work: () => pollAndLook(agent) },
     { dueAt: () => reporter.nextAt, work: () => reporter.run() },
   ];
-  const timer = {
-    now: () => secondsOf(parts),
-    sleep: (seconds: number, signal: AbortSignal) =>
-      sleep(seconds * 1000, undefined, { signal }).catch(() => undefined),
-  };
+  const timer = { now: () => secondsOf(parts), sleep: parts.sleep };
   const onFailure = (error: unknown): void => {
     if (!parts.stopping.aborted) parts.logger.error({ err: error }, 'a task of this worker failed');
   };
@@ -95,8 +90,8 @@ async function openMetrics(agent: Agent) {
   return server;
 }
 
-/** Milliseconds between two looks of a single pass. */
-const PASS_NAP = 250;
+/** Seconds between two looks of a single pass. */
+const PASS_NAP = 0.25;
 
 /** Works until nothing is left to do, or everything that is left waits. */
 async function runOnce(agent: Agent): Promise<ExitCode> {
@@ -106,7 +101,7 @@ async function runOnce(agent: Agent): Promise<ExitCode> {
     const made = await device.look();
     if (made === null) return EXIT.failed;
     if (made.jobs.length === 0 && device.isIdle && !device.isChanging()) break;
-    await sleep(PASS_NAP, undefined, { signal: parts.stopping }).catch(() => undefined);
+    await parts.sleep(PASS_NAP, parts.stopping);
   }
   await device.stop();
   for (const { name, state, error } of agent.status().apps)

@@ -127,7 +127,10 @@ interface WorkerOptions {
   settings?: Record<string, string>;
 }
 
-/** Starts a worker that polls each second; it is stopped when the test is over. */
+/** How much faster the time of a worker goes by than that of its engine and manager. */
+const SPEED = 10;
+
+/** Starts a worker that polls each second of its time; it is stopped when the test is over. */
 export async function startWorker(options: WorkerOptions): Promise<TestWorker> {
   const { manager, engine, mode = 'forever', settings = {} } = options;
   const folder = options.folder ?? join(await temporaryFolder(onTestFinished), 'data');
@@ -145,11 +148,16 @@ export async function startWorker(options: WorkerOptions): Promise<TestWorker> {
   const stopping = new AbortController();
   const log: Record<string, unknown>[] = [];
   const logger = pino({ level: 'debug' }, { write: (line) => void log.push(JSON.parse(line)) });
-  const clock = { now: Date.now, elapsed: () => performance.now() };
+  const start = { now: Date.now(), elapsed: performance.now() };
+  const clock = {
+    now: () => Math.round(start.now + SPEED * (performance.now() - start.elapsed)),
+    elapsed: () => SPEED * performance.now(),
+  };
   const parts = await openParts({
     config: parsed.config,
     logger,
     clock,
+    sleep: (seconds, signal) => sleep((seconds * 1000) / SPEED, undefined, { signal }).catch(() => undefined),
     stopping: stopping.signal,
     isLocked: mode !== 'dry-run',
   });
@@ -191,7 +199,7 @@ export async function until<T>(look: () => Promise<T> | T, isSo: (seen: T) => bo
     const seen = await look();
     if (isSo(seen)) return seen;
     if (performance.now() > end) throw new Error(`still not so: ${JSON.stringify(seen)}`);
-    await sleep(50);
+    await sleep(10);
   }
 }
 

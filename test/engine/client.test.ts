@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ContainerDetails, EngineErrorCode } from '../../src/worker/engine/engine.ts';
 import type { HostPort } from '../../src/worker/plan/model.ts';
+import { describeClient } from '../support/engine/client-contract.ts';
 import { containerSpec } from '../support/engine/spec.ts';
 import { engineSuite } from '../support/engine/suite.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -37,6 +38,18 @@ async function run(id: string, ...command: string[]): Promise<string> {
   return `${(await real.api('POST', start, { Detach: false, Tty: true })).body}`.trim();
 }
 
+describeClient('the client of a real Docker, as every client', async () => {
+  const { engine, registry, real } = suite();
+  return {
+    engine,
+    reference: (tag) => registry.reference(tag),
+    digest: (tag) => registry.digest(tag),
+    move: () => registry.move('latest', 'v2'),
+    kill: () => real.kill(),
+    start: () => real.start(),
+  };
+});
+
 describe('the client of a real Docker', () => {
   it('learns what the engine and the machine are', async () => {
     expect(await suite().engine.connect()).toMatchObject({
@@ -49,42 +62,13 @@ describe('the client of a real Docker', () => {
     });
   });
 
-  it('pulls by tag and by digest, and finds the image by each of its names', async () => {
-    const { engine, registry } = suite();
-    const reference = registry.reference('v1');
-    const image = await engine.pull(reference, never);
-    const byDigest = `${registry.host}/web@${registry.digest('v1')}`;
-    expect(image).toEqual({
-      id: expect.stringMatching(/^sha256:/),
-      tags: [reference],
-      digests: [byDigest],
-      size: expect.toSatisfy((bytes: number) => bytes > 2 ** 20),
-    });
-    expect(await engine.pull(byDigest, never)).toEqual(image);
-    expect(await engine.image(image.id)).toEqual(image);
-    expect(await engine.images()).toEqual([image]);
-    expect(await engine.image(registry.reference('v2'))).toBeNull();
-  });
-
-  it('pulls a tag that has moved, and keeps the image that lost it', async () => {
-    const { engine, registry } = suite();
-    const before = await engine.pull(registry.reference('latest'), never);
-    registry.move('latest', 'v2');
-    const after = await engine.pull(registry.reference('latest'), never);
-    expect(after.id).not.toBe(before.id);
-    expect(await engine.image(before.id)).toMatchObject({ id: before.id, tags: [] });
-  });
-
-  it('runs a container from its creation to its removal', async () => {
+  it('runs a container that answers, with its variables', async () => {
     const { engine } = suite();
     const id = await create('v1', { starting_ports: [{ '28080': '80' }], env_vars: { COLOUR: 'a=b' } });
-    expect(await summary(id)).toMatchObject({ name: 'web-1', state: 'created', ports: [], health: 'none' });
-    await engine.start(id);
     await engine.start(id);
     await expect.poll(() => ask(28080)).toBe('v1');
-    await expect.poll(async () => (await summary(id)).health).toBe('healthy');
     const ports: HostPort[] = [{ address: '127.0.0.1', port: 28080, protocol: 'tcp' }];
-    expect(await summary(id)).toMatchObject({ state: 'running', labels: { 'holdfast.app': 'web' }, ports });
+    expect(await summary(id)).toMatchObject({ ports });
     expect(await engine.inspect(id)).toEqual<ContainerDetails>({
       restarts: 0,
       exitCode: null,
@@ -95,31 +79,8 @@ describe('the client of a real Docker', () => {
       isOutOfMemory: false,
     });
     expect(await run(id, 'sh', '-c', '/bin/busybox echo $COLOUR')).toBe('a=b');
-    expect(await engine.stats(id)).toEqual({
-      cpu: expect.toSatisfy((percent: number) => percent >= 0 && percent < 200),
-      memory: expect.toSatisfy((bytes: number) => bytes > 0 && bytes < 2 ** 28),
-    });
     await engine.restart(id, 1);
     await expect.poll(() => ask(28080)).toBe('v1');
-    await engine.rename(id, 'web-1.old');
-    await engine.rename(id, 'web-1.old');
-    await engine.stop(id, 1);
-    await engine.stop(id, 1);
-    expect(await summary(id)).toMatchObject({ name: 'web-1.old', state: 'exited', ports: [] });
-    expect(await engine.stats(id)).toBeNull();
-    expect(await engine.inspect(id)).toMatchObject({ exitCode: 137 });
-    await engine.remove(id);
-    await engine.remove(id);
-    await engine.stop(id, 1);
-    expect(await engine.inspect(id)).toBeNull();
-    expect(await engine.containers()).toEqual([]);
-  });
-
-  it('removes a container that runs', async () => {
-    const id = await create('v1');
-    await suite().engine.start(id);
-    await suite().engine.remove(id);
-    expect(await suite().engine.inspect(id)).toBeNull();
   });
 
   it('gives a container its mounts and devices, and counts its ports up with its slot', async () => {
@@ -173,12 +134,9 @@ describe('the client of a real Docker', () => {
     expect((body as { Name: string }[]).filter(({ Name }) => Name === 'nebula')).toHaveLength(1);
   });
 
-  it('joins all networks before a container starts, and removes it again if one is missing', async () => {
+  it('gives a container the name of its app on all its networks', async () => {
     const { engine } = suite();
-    for (const name of ['nebula', 'nebula', 'other']) await engine.createNetwork(name);
-    expect(await engine.networks()).toEqual(
-      expect.arrayContaining(['bridge', 'host', 'none', 'nebula', 'other']),
-    );
+    for (const name of ['nebula', 'other']) await engine.createNetwork(name);
     const id = await create('v1', {}, { networks: ['nebula', 'other'] });
     await engine.start(id);
     const { body } = await suite().real.api('GET', `/containers/${id}/json`);
@@ -191,9 +149,6 @@ describe('the client of a real Docker', () => {
         },
       },
     });
-    const missing = create('v1', {}, { name: 'web-2', networks: ['nebula', 'missing'] });
-    await expect(missing).rejects.toMatchObject({ code: 'network-missing' });
-    expect((await engine.containers()).map(({ name }) => name)).toEqual(['web-1']);
   });
 
   it('lets a container find another one by the name of its app, on each network of users', async () => {
@@ -209,15 +164,6 @@ describe('the client of a real Docker', () => {
       .toMatchObject({ State: { Status: 'exited', ExitCode: 0 } });
   });
 
-  it('recreates what a killed worker left while it joined networks', async () => {
-    const { engine } = suite();
-    await engine.createNetwork('nebula');
-    const left = await create('v1', {}, { name: 'web-1.joining' });
-    const id = await create('v1', {}, { networks: ['nebula', 'bridge'] });
-    expect(id).not.toBe(left);
-    expect((await engine.containers()).map(({ name }) => name)).toEqual(['web-1']);
-  });
-
   it('runs a container in the network of the machine', async () => {
     const { engine, registry } = suite();
     registry.push('host', {
@@ -227,46 +173,11 @@ describe('the client of a real Docker', () => {
     await engine.start(await create('host', {}, { networks: ['host', 'nebula'] }));
     await expect.poll(() => ask(28090)).toBe('host');
   });
-
-  it('removes an image with all its tags, but not one that a container uses', async () => {
-    const { engine, registry } = suite();
-    const { id } = await engine.pull(registry.reference('v1'), never);
-    await engine.pull(registry.reference('latest'), never);
-    const container = await create('v1');
-    expect(await engine.removeImage(id)).toBe(false);
-    await engine.remove(container);
-    expect(await engine.removeImage(id)).toBe(true);
-    expect(await engine.removeImage(id)).toBe(false);
-    expect(await engine.images()).toEqual([]);
-  });
 });
 
 describe('a real Docker that refuses a call', () => {
   const rejects = (work: Promise<unknown>, code: EngineErrorCode, message: RegExp) =>
     expect(work).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-
-  it('says that a port is taken, and the container can start once it is free', async () => {
-    const { engine } = suite();
-    const first = await create('v1', { starting_ports: [{ '28080': '80' }] });
-    const second = await create('v2', { starting_ports: [{ '28080': '80' }] }, { name: 'web-2' });
-    await engine.start(first);
-    await rejects(engine.start(second), 'port-taken', /28080/);
-    expect(await engine.inspect(second)).toMatchObject({
-      exitCode: 128,
-      error: expect.stringMatching(/28080/),
-    });
-    expect(await summary(second)).toMatchObject({ state: 'created' });
-    await engine.stop(first, 1);
-    await engine.start(second);
-    await expect.poll(() => ask(28080)).toBe('v2');
-  });
-
-  it('says that a name is taken', async () => {
-    await create('v1');
-    await rejects(create('v2'), 'name-taken', /web-1/);
-    const other = await create('v2', {}, { name: 'web-2' });
-    await rejects(suite().engine.rename(other, 'web-1'), 'name-taken', /web-1/);
-  });
 
   it('says before the creation or at the start that a network is missing', async () => {
     const { engine, real } = suite();
@@ -277,15 +188,6 @@ describe('a real Docker that refuses a call', () => {
     await rejects(engine.start(id), 'network-missing', /nebula/);
   });
 
-  it('says that there is no image, and no container', async () => {
-    const { engine, registry } = suite();
-    const image = registry.reference('nowhere');
-    await rejects(engine.create(containerSpec({ container_image: image })), 'image-missing', /nowhere/);
-    await rejects(engine.start('nobody'), 'absent', /nobody/);
-    await rejects(engine.restart('nobody', 1), 'absent', /nobody/);
-    await rejects(engine.rename('nobody', 'x'), 'absent', /nobody/);
-  });
-
   it('keeps the values of variables out of its errors', async () => {
     const work = create('v1', { env_vars: { TOKEN: 'a secret' }, volumes: ['/a secret/b:c'] });
     await expect(work).rejects.toMatchObject({ message: expect.not.stringContaining('a secret') });
@@ -293,18 +195,6 @@ describe('a real Docker that refuses a call', () => {
 });
 
 describe('the client, when a real Docker', () => {
-  it('is killed, says that it is unavailable; the container can be started when it is back', async () => {
-    const { engine, real } = suite();
-    const id = await create('v1', { starting_ports: [{ '28080': '80' }] });
-    await engine.start(id);
-    await real.kill();
-    await expect(engine.containers()).rejects.toMatchObject({ code: 'unavailable' });
-    await real.start();
-    await expect.poll(async () => (await summary(id)).state).toBe('exited');
-    await engine.start(id);
-    await expect.poll(() => ask(28080)).toBe('v1');
-  });
-
   it('loses its power, finds the containers that ran running', async () => {
     const { engine, real } = suite();
     const id = await create('v1', { starting_ports: [{ '28080': '80' }] });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ENGINE_LIMITS, engineAt } from '../../../src/worker/engine/client.ts';
 import { type Engine, EngineError, type EngineErrorCode } from '../../../src/worker/engine/engine.ts';
+import { describeClient } from '../../support/engine/client-contract.ts';
 import { containerSpec } from '../../support/engine/spec.ts';
 import { DIALECTS, type DialectName } from '../../support/fake-engine/dialects.ts';
 import type { PullTrouble } from '../../support/fake-engine/registry.ts';
@@ -35,6 +36,26 @@ async function rejects(work: Promise<unknown>, code: EngineErrorCode): Promise<v
   await expect(work).rejects.toMatchObject({ code });
 }
 
+for (const dialect of NAMES)
+  describeClient(`the client of an engine, as every client, with ${dialect},`, async () => {
+    const fake = await startFakeEngine(dialect);
+    const reference = (tag: string): string => `example.com/web:${tag}`;
+    for (const [tag, version] of [
+      ['v1', 'v1'],
+      ['latest', 'v1'],
+      ['v2', 'v2'],
+    ] as const)
+      fake.registry.push(reference(tag), version, { health: 'healthy' });
+    return {
+      engine: engineAt(fake.socket, { credentials }),
+      reference,
+      digest: (tag) => fake.registry.find('example.com/web', tag)?.digest ?? '',
+      move: () => void fake.registry.push(reference('latest'), 'v2'),
+      kill: () => fake.crash(),
+      start: () => fake.start(),
+    };
+  });
+
 describe.each(NAMES)('the client of an engine, with %s,', (dialect) => {
   it('negotiates the version of the API, and learns about the machine', async () => {
     const { fake, engine } = await start(dialect);
@@ -50,71 +71,6 @@ describe.each(NAMES)('the client of an engine, with %s,', (dialect) => {
     expect(fake.calls).toEqual(['GET /_ping', 'GET /info']);
   });
 
-  it('pulls an image by tag and by digest', async () => {
-    const { fake, engine } = await start(dialect);
-    const image = await engine.pull(V1, never);
-    const digest = fake.registry.find('example.com/web', 'v1')?.digest;
-    expect(image).toEqual({
-      id: image.id,
-      tags: [V1],
-      digests: [`example.com/web@${digest}`],
-      size: 2_000_000,
-    });
-    expect(await engine.pull(`example.com/web:v1@${digest}`, never)).toEqual(image);
-    expect(await engine.images()).toEqual([image]);
-    expect(await engine.image(image.id)).toEqual(image);
-    expect(await engine.image(V2)).toBeNull();
-  });
-
-  it('pulls a tag that has moved, and keeps the image that lost it', async () => {
-    const { fake, engine } = await start(dialect);
-    const before = await engine.pull(V1, never);
-    fake.registry.push(V1, 'another');
-    expect((await engine.pull(V1, never)).id).not.toBe(before.id);
-    expect(await engine.image(before.id)).toMatchObject({ tags: [] });
-  });
-
-  it('runs a container from its creation to its removal', async () => {
-    const { fake, engine } = await startWithImages(dialect);
-    const id = await engine.create(web('web-1', { starting_ports: [{ '8080': '80' }] }));
-    const found = async () => (await engine.containers())[0];
-    expect(await found()).toMatchObject({ id, name: 'web-1', state: 'created', image: V1, ports: [] });
-    await engine.start(id);
-    await engine.start(id);
-    expect(await found()).toMatchObject({ state: 'running', health: 'starting' });
-    fake.setHealth('web-1', 'healthy');
-    const ports = [{ address: null, port: 8080, protocol: 'tcp' }];
-    expect(await found()).toMatchObject({ health: 'healthy', labels: { 'holdfast.app': 'web' }, ports });
-    expect(await engine.inspect(id)).toMatchObject({
-      restarts: 0,
-      exitCode: null,
-      error: '',
-      healthLimit: 7,
-    });
-    expect(await engine.stats(id)).toEqual({ cpu: 50, memory: 2 ** 21 });
-    await engine.restart(id, 1);
-    await engine.rename(id, 'web-1.old');
-    await engine.rename(id, 'web-1.old');
-    await engine.stop(id, 1);
-    await engine.stop(id, 1);
-    expect(await found()).toMatchObject({ name: 'web-1.old', state: 'exited', ports: [] });
-    expect(await engine.inspect(id)).toMatchObject({ exitCode: 137 });
-    expect(await engine.stats(id)).toBeNull();
-    await engine.remove(id);
-    await engine.remove(id);
-    await engine.stop(id, 1);
-    expect(await engine.inspect(id)).toBeNull();
-    expect(await engine.containers()).toEqual([]);
-  });
-
-  it('removes a container that runs', async () => {
-    const { fake, engine } = await startWithImages(dialect);
-    const id = await engine.create(web());
-    await engine.start(id);
-    await engine.remove(id);
-    expect(fake.names()).toEqual([]);
-  });
-
   it('reads the last lines of a log, and none if there is no log', async () => {
     const { fake, engine } = await startWithImages(dialect);
     const id = await engine.create(web());
@@ -125,34 +81,13 @@ describe.each(NAMES)('the client of an engine, with %s,', (dialect) => {
     expect(await engine.logs(id, 1)).toEqual([`${'x'.repeat(500)} …`]);
   });
 
-  it('makes a network once', async () => {
-    const { engine } = await start(dialect);
-    await engine.createNetwork('nebula');
-    await engine.createNetwork('nebula');
-    expect((await engine.networks()).filter((name) => name === 'nebula')).toHaveLength(1);
-  });
-
-  it('joins all networks before a container has its name, and makes none if a network is missing', async () => {
-    const { fake, engine } = await startWithImages(dialect);
-    await engine.createNetwork('nebula');
-    await engine.createNetwork('other');
-    const id = await engine.create({ ...web(), networks: ['nebula', 'other'] });
-    expect(fake.container(id)).toMatchObject({ name: 'web-1', networks: ['nebula', 'other'] });
-    await rejects(engine.create({ ...web('web-2'), networks: ['nebula', 'missing'] }), 'network-missing');
-    await rejects(engine.create({ ...web('web-2'), networks: ['missing'] }), 'network-missing');
-    expect(fake.names()).toEqual(['web-1']);
-  });
-
-  it('removes the container if it cannot join a network, and replaces one that a killed worker left', async () => {
+  it('removes the container if it cannot join a network', async () => {
     const { fake, engine } = await startWithImages(dialect);
     for (const name of ['nebula', 'other']) await engine.createNetwork(name);
     const spec = { ...web(), networks: ['nebula', 'other'] };
     fake.fail(/connect$/, { status: 500, message: 'no' });
     await rejects(engine.create(spec), 'refused');
     expect(fake.names()).toEqual([]);
-    const left = await engine.create(web('web-1.joining'));
-    expect(await engine.create(spec)).not.toBe(left);
-    expect(fake.names()).toEqual(['web-1']);
   });
 
   it('never touches the container of somebody else that has the name for joining', async () => {
@@ -163,39 +98,6 @@ describe.each(NAMES)('the client of an engine, with %s,', (dialect) => {
     expect(fake.names()).toEqual(['web-1.joining']);
   });
 
-  it('says that a port, a name or an image is not there to be used', async () => {
-    const { engine } = await startWithImages(dialect);
-    const ports = { starting_ports: [{ '8080': '80' }] };
-    const first = await engine.create(web('web-1', ports));
-    const second = await engine.create(web('web-2', ports));
-    await engine.start(first);
-    await rejects(engine.start(second), 'port-taken');
-    expect(await engine.inspect(second)).toMatchObject({
-      exitCode: 128,
-      error: expect.stringContaining('8080'),
-    });
-    await engine.stop(first, 1);
-    await engine.start(second);
-    await rejects(engine.create(web()), 'name-taken');
-    await rejects(engine.rename(second, 'web-1'), 'name-taken');
-    await rejects(engine.create(web('web-3', { container_image: 'example.com/web:v9' })), 'image-missing');
-    await rejects(engine.start('nobody'), 'absent');
-    await rejects(engine.restart('nobody', 1), 'absent');
-    await rejects(engine.rename('nobody', 'somebody'), 'absent');
-  });
-
-  it('removes an image with all its tags, but not one that a container uses', async () => {
-    const { fake, engine } = await startWithImages(dialect);
-    fake.registry.push('example.com/web:latest', 'v1');
-    const { id } = await engine.pull('example.com/web:latest', never);
-    const container = await engine.create(web());
-    expect(await engine.removeImage(id)).toBe(false);
-    expect((await engine.image(id))?.tags).toHaveLength(2);
-    await engine.remove(container);
-    expect(await engine.removeImage(id)).toBe(true);
-    expect(await engine.removeImage(id)).toBe(false);
-  });
-
   it('sees a version that crashes', async () => {
     const { fake, engine } = await start(dialect);
     fake.registry.push(V1, 'crashing', { exits: 3 });
@@ -204,25 +106,6 @@ describe.each(NAMES)('the client of an engine, with %s,', (dialect) => {
     await engine.start(id);
     expect((await engine.containers())[0]?.state).toBe('restarting');
     expect(await engine.inspect(id)).toMatchObject({ exitCode: 3, restarts: 2 });
-  });
-
-  it('tells how a container is restarted', async () => {
-    const { engine } = await startWithImages(dialect);
-    const id = await engine.create(web());
-    expect(await engine.inspect(id)).toMatchObject({ restart: 'unless-stopped' });
-  });
-
-  it('says that the engine is unavailable while it is away, and goes on when it is back', async () => {
-    const { fake, engine } = await startWithImages(dialect);
-    const id = await engine.create(web());
-    await engine.start(id);
-    await fake.crash();
-    await rejects(engine.containers(), 'unavailable');
-    await rejects(engine.connect(), 'unavailable');
-    await fake.start();
-    expect((await engine.containers())[0]?.state).toBe('exited');
-    await engine.start(id);
-    expect((await engine.containers())[0]?.state).toBe('running');
   });
 
   const pulls: Record<PullTrouble, EngineErrorCode> = {

@@ -62,6 +62,8 @@ export class RecordUpdate {
   #taken: string | null = null;
   /** Null at first and after any failure: what is recorded is not known then. */
   #base: Base | null = null;
+  /** The last version that was reported as foreign. */
+  #reported: string | null = null;
   #refused: { tip: string | null; at: number; error: unknown } | null = null;
 
   constructor(dependencies: UpdateDependencies) {
@@ -124,9 +126,9 @@ export class RecordUpdate {
    */
   async #reportForeign(version: RecordVersion, { meta }: RecordContent, { fleet }: IdState): Promise<void> {
     const { record, now, onForeign } = this.#dependencies;
-    if (version.writer === fleet) return;
     const writer = version.writer === '' ? meta.fleet : version.writer;
-    if (writer === fleet) return;
+    if (writer === fleet || version.tip === this.#reported) return;
+    this.#reported = version.tip;
     onForeign(writer);
     if (meta.fleet === fleet) return;
     const sign = { files: new Map(), base: version.tip, continues: true, writer: fleet, at: now() };

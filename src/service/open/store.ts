@@ -19,7 +19,7 @@ export interface StoreEnvironment {
 }
 
 export interface OpenedStore extends Ports {
-  /** The store as the recorder of ids reads it: also after its files were removed and it refuses further writes. */
+  /** The store as it is read for the record of ids: also after its files were removed and it refuses further writes. */
   idReader: Pick<Store, 'state' | 'counters'>;
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../../src/errors.ts';
 import type { CounterRow } from '../../../src/ids/id-store.ts';
 import { RecordUpdate, type UpdateDependencies } from '../../../src/ids/keeper/update.ts';
 import {
@@ -30,11 +31,11 @@ async function recorded({ record }: Source): Promise<RecordContent> {
 async function setUp() {
   const { store, source, reconciler, repository, commit } = await buildEngine({ files: FILES });
   await reconciler.reconcile();
-  const open = (counters: UpdateDependencies['counters'] = store) => {
+  const open = (counters: UpdateDependencies['counters'] = store, record = source.record) => {
     const metas: (RecordMeta | null)[] = [];
     const foreign: string[] = [];
     const update = new RecordUpdate({
-      record: source.record,
+      record,
       reader: source.reader,
       counters,
       now: () => 1000,
@@ -206,5 +207,22 @@ describe('a record that a manager with another store writes', () => {
     await other.update.run();
     await expect(own.update.run()).rejects.toMatchObject({ kind: 'conflict' });
     expect([own.foreign.length, other.foreign.length]).toEqual([2, 1]);
+  });
+
+  it('is reported once, even if the sign that this manager is running cannot be written', async () => {
+    const { source, store, open } = await setUp();
+    await open().update.run();
+    const { meta } = await recorded(source);
+    const taken = { files: new Map([[META, encodeMeta({ ...meta, fleet: FLEET })]]), writer: FLEET };
+    await source.record.write({ ...taken, base: await source.record.tip(), continues: true, at: 1000 });
+    const record = wrap(source.record, {
+      write: async () => {
+        throw new HoldfastError('unavailable', 'the disk is full');
+      },
+    });
+    const { update, foreign } = open(store, record);
+    for (let round = 0; round < 2; round++)
+      await expect(update.run()).rejects.toMatchObject({ kind: 'conflict' });
+    expect(foreign).toEqual([FLEET]);
   });
 });

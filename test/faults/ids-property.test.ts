@@ -98,17 +98,17 @@ const COMMANDS: fc.Arbitrary<Command>[] = [
       .tuple(files, fc.boolean())
       .map(([one, isForced]) => [
         `${JSON.stringify(one)} ${isForced ? 'by force' : 'by a revert'}`,
-        takenBack(one, isForced ? (world) => rewind(world, 1) : revert),
+        takenBack(one, isForced ? (world) => world.rewind(1) : revert),
       ]),
   ),
   command('revert', fc.constant(['', revert])),
   command(
     'force-push',
-    fc.nat({ max: 3 }).map((back) => [`${back} back`, async (world) => rewind(world, back)]),
+    fc.nat({ max: 3 }).map((back) => [`${back} back`, async (world) => world.rewind(back)]),
     files.map((one) => [
       `another commit ${JSON.stringify(one)}`,
       async (world) => {
-        await rewind(world, 1);
+        await world.rewind(1);
         await commitOf(one)(world);
       },
     ]),
@@ -179,13 +179,6 @@ const OTHER_FOLDER: fc.Arbitrary<Command> = command(
   fc.constant(['lost store', (world) => world.loseOtherStore()]),
 );
 
-/** Takes back this many commits, if there are as many, and reconciles. */
-async function rewind(world: World, back: number): Promise<void> {
-  const count = Number(await world.repository.git('rev-list', '--count', 'HEAD'));
-  await world.repository.git('reset', '--quiet', '--hard', `HEAD~${Math.min(back, count - 1)}`);
-  await world.reconcile();
-}
-
 /** Lets commands happen in a new world, and checks every reply. */
 async function play(first: Files, commands: Iterable<Command>): Promise<void> {
   const cleanups: (() => Promise<void>)[] = [];
@@ -221,11 +214,11 @@ const REGRESSIONS: readonly (readonly [name: string, first: Files, acts: Command
       ['some', copy],
       ['some', revert],
       ['some', (world) => world.manager.post('/api/v2/prune')],
-      ['some', (world) => rewind(world, 1)],
+      ['some', (world) => world.rewind(1)],
       ['all', commitOf(filesOf({ a: 'i:1', b: 'i:3', c: 'i:1' }, { g: [], h: [] }))],
       ['some', (world) => world.manager.put('/api/v2/device_groups/g/update', { apps: [] })],
       ['all', crash],
-      ['some', (world) => rewind(world, 2)],
+      ['some', (world) => world.rewind(2)],
       ['all', lose(true, 'kept')],
       ['some', revert],
       ['all', crash],
@@ -245,7 +238,7 @@ const REGRESSIONS: readonly (readonly [name: string, first: Files, acts: Command
       ['some', copy],
       ['all', takenBack(filesOf({ a: 'i:3', b: 'i:2', c: 'i:2' }, { g: ['a'], h: ['c', 'b'] }), revert)],
       ['some', commitOf(filesOf({ a: 'i:1', b: 'i:2', c: 'i:2' }, { g: ['a'], h: ['c', 'b'] }))],
-      ['some', (world) => rewind(world, 1)],
+      ['some', (world) => world.rewind(1)],
       ['some', lose(false, 'kept')],
       ['some', restart],
       ['some', restore(5)],

@@ -95,6 +95,8 @@ export class World {
   readonly #devices = new Devices();
   /** Whether ids were given before the last loss of the store that are in no record. */
   #isLossUnrecorded = false;
+  /** Whether the branch was moved back by force since the ids were certainly recorded. */
+  #isForced = false;
   #other: TestManager | null = null;
   #otherDataFolder = '';
   readonly #otherDevices = new Devices();
@@ -122,8 +124,17 @@ export class World {
     expect((await this.manager.reconcile()).status).toBe(200);
   }
 
+  /** Takes back this many commits, if there are as many, and reconciles. */
+  async rewind(back: number): Promise<void> {
+    const count = Number(await this.repository.git('rev-list', '--count', 'HEAD'));
+    await this.repository.git('reset', '--quiet', '--hard', `HEAD~${Math.min(back, count - 1)}`);
+    await this.reconcile();
+    this.#isForced = true;
+  }
+
   async restart(): Promise<void> {
     await this.manager.stop();
+    this.#isForced = false;
     await this.#start();
   }
 
@@ -218,7 +229,9 @@ export class World {
     this.#devices.forgetLastIds();
   }
 
+  /** A move by force that was not recorded is not covered (docs/ids.md): the manager first records it. */
   async #stopUnrecorded(): Promise<void> {
+    if (this.#isForced) await this.restart();
     const tip = await recordTip(this.manager);
     await this.manager.stop();
     await setRecord(this.manager, tip);

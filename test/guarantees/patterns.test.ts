@@ -23,7 +23,7 @@ const MADE: Readonly<Record<string, string>> = {
   'http/protocol/methods.ts': '^/api/v2/apps/[^/]*/rollback$',
   'protocol/mount.ts': '^[A-Za-z0-9][A-Za-z0-9_.-]*$',
   'source/git/clone/record.ts': '^ *parent process *: 123$',
-  'source/git/record/read.ts': '^Holdfast-Fleet: ([0-9a-f]{32})$',
+  'source/git/record/read.ts': '^Fleet: ([0-9a-f]{32})$',
 };
 
 /** What `recheck` may spend on one pattern, in steps instead of seconds, so that the verdict is the same everywhere. */

@@ -53,7 +53,7 @@ function isNegativeAnswer(error: unknown): error is GitFailure {
 }
 
 /** Milliseconds between SIGTERM and SIGKILL, in which git can remove its locks. */
-const GRACE = 2000;
+export const GRACE = 2000;
 /**
  * Bytes, enough to list a million files. A commit of a few kilobytes that names the same folder in many others would
  * otherwise make a listing without end.

@@ -1,7 +1,7 @@
 import type { ChildProcessWithoutNullStreams as Child } from 'node:child_process';
 import type { GitCommand } from './commands.ts';
 import type { ObjectFormat } from './object-ids.ts';
-import { type GitContext, GitFailure, hasPipes, KEPT, startGit } from './run.ts';
+import { type GitContext, GitFailure, GRACE, hasPipes, KEPT, startGit } from './run.ts';
 
 /** Characters of the output of a transfer that are kept, the last ones. */
 const MAX_OUTPUT = 200_000;
@@ -152,10 +152,13 @@ function watchLimit({ total, silence }: TransferLimit, onExceeded: () => void): 
   };
 }
 
-function endGroup({ pid, stdout, stderr }: Child, signal: NodeJS.Signals): void {
+/** Signals the group; what is left of it after SIGTERM is killed. */
+function endGroup(child: Child, signal: NodeJS.Signals): void {
+  const { pid, stdout, stderr } = child;
   if (pid === undefined) return;
   try {
     process.kill(-pid, signal);
+    if (signal === 'SIGTERM') setTimeout(() => endGroup(child, 'SIGKILL'), GRACE).unref();
   } catch {
     // The group has already ended.
   }

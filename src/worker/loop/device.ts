@@ -7,7 +7,7 @@ import type { Counts } from '../metrics/exposition.ts';
 import type { World } from '../plan/draft.ts';
 import { forgetImages } from '../plan/images.ts';
 import type { Memory } from '../plan/memory.ts';
-import type { Actual, Disk, Foreign, Wanted } from '../plan/model.ts';
+import type { Actual, Disk, Wanted } from '../plan/model.ts';
 import { aimsIn, type Plan, plan } from '../plan/plan.ts';
 import type { Judged } from '../plan/ports/conflicts.ts';
 import { retry } from '../plan/retry.ts';
@@ -15,10 +15,11 @@ import { NEW_SESSION, type Session, shortOfRoom, withPullsNow } from '../plan/se
 import { readWanted } from '../plan/wanted/wanted.ts';
 import { ImageCare } from './image-care.ts';
 import { LastLines, LOG_LINES } from './last-lines.ts';
-import { ensureNetwork, NEBULA } from './network.ts';
+import { ensureNetwork } from './network.ts';
 import { type Inspected, observe } from './observe.ts';
 import { type Known, type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import type { Problems } from './problems.ts';
+import { noteForeign, noteUnclear } from './remarks.ts';
 import { policyOf, prefixOf, rulesOf } from './rules.ts';
 import { Runner, type UnderWay } from './runner.ts';
 
@@ -201,7 +202,7 @@ export class Device {
       this.actual = actual;
       this.lookedAt = wallTimeOf(this.#parts);
       this.remember(forgetImages(this.memory, actual, pulled));
-      this.#noteUnclear(actual);
+      noteUnclear(this.#parts, this.#problems, actual);
       return await this.#act(wanted, actual, before);
     } catch (error) {
       this.#noteOutage(error);
@@ -257,7 +258,7 @@ export class Device {
 
   /** `before` is what was under way when the look began: of that, the look can have seen either side. */
   async #act(wanted: Wanted | null, actual: Actual, before: UnderWay): Promise<Plan> {
-    if (wanted !== null) this.#noteForeign(actual);
+    if (wanted !== null) noteForeign(this.#parts, this.#problems, actual);
     const disk = await this.#makeRoom(actual, wanted);
     const made = plan(this.#world(wanted, actual, disk, before));
     Object.assign(this.#known, { memory: made.memory, session: made.session });
@@ -267,30 +268,10 @@ export class Device {
     this.#runner.cancelPulls(
       (app, id) => wanted === null || wanted.apps.some((one) => one.name === app && one.id === id),
     );
-    await this.#ensureNetwork(made, actual);
+    await ensureNetwork(this.#parts, this.#problems, made, actual);
     if (!this.#isStopped) this.#runner.begin(made);
     if (this.isIdle && wanted !== null && actual.blind === null) this.#prune(wanted, actual);
     return made;
-  }
-
-  /** Without the network, what needs it fails by itself, and waits; everything else goes on. */
-  async #ensureNetwork(made: Plan, actual: Actual): Promise<void> {
-    try {
-      await ensureNetwork(this.#parts.engine, made, actual);
-      if (actual.networks.includes(NEBULA)) this.#problems.clear('network-missing');
-    } catch (error) {
-      const text = `the network nebula cannot be created: ${messageOf(error)}`;
-      if (this.#problems.note('network-missing', text)) this.#parts.logger.warn(text);
-    }
-  }
-
-  /** Says what the engine does not say although it answers. */
-  #noteUnclear({ blind, unclear }: Actual): void {
-    const texts = [...(blind === null ? [] : [blind]), ...unclear.values()];
-    const text = texts.join('; ');
-    if (texts.length === 0) this.#problems.clear('engine-unavailable');
-    else if (this.#problems.note('engine-unavailable', text))
-      this.#parts.logger.warn({ reason: text }, 'the container engine answers in part');
   }
 
   /** What a pull needs is not known before it: an image goes each time that one fails for want of room. */
@@ -330,22 +311,6 @@ export class Device {
     this.remember({
       apps: { ...this.memory.apps, [app]: { ...memory, failed: { ...memory.failed, log } } },
     });
-  }
-
-  /** Containers that look like those of this worker, or of Nebula's, are left alone, but named. */
-  #noteForeign({ foreign }: Actual): void {
-    const namesOf = (kind: Foreign['looksLike']): string =>
-      foreign
-        .flatMap(({ name, looksLike }) => (looksLike === kind ? [name] : []))
-        .toSorted()
-        .join(', ');
-    const texts = [
-      ["the device group has no app of these containers of Nebula's worker", namesOf('nebula')],
-      ['these containers have labels of this worker, but no name that it gives', namesOf('own')],
-    ].flatMap(([what, names]) => (names === '' ? [] : [`${what}: ${names}`]));
-    const text = texts.join('; ');
-    if (texts.length === 0) this.#problems.clear('foreign-containers');
-    else if (this.#problems.show('foreign-containers', text)) this.#parts.logger.warn(text);
   }
 
   /** Carries a prune out once nothing else is to be done. The first one ever seen is only remembered. */

@@ -34,12 +34,8 @@ export function planGroup(group: readonly Judged[], draft: Draft): void {
   const stops = group.filter((app): app is Stop => app.aim.kind === 'stop');
   const isLeaving = ({ view }: Stop): boolean => runs.length > 0 && currentsOf(view).length > 0;
   for (const stop of stops) if (!isLeaving(stop)) planStop(stop.view, stop.aim.heir, draft);
-  if (runs.length > 0)
-    planRuns(
-      runs,
-      stops.filter(isLeaving).map(({ view }) => view),
-      draft,
-    );
+  const leaving = stops.filter(isLeaving).map(({ view }) => view);
+  if (runs.length > 0) planRuns(runs, leaving, draft);
 }
 
 function stopRisen(risen: readonly Container[], draft: Draft): void {

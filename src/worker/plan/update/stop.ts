@@ -37,7 +37,7 @@ function hasWayBack({ slots }: AppView): boolean {
 function setAside(view: AppView, draft: Draft): void {
   const up = view.containers.filter(isUp);
   if (up.length > 0) draft.steps.push(...up.map((container) => stopStep(container, draft)));
-  else draft.steps.push(...currentsOf(view).map((container) => retireStep(container, [view], draft)));
+  else draft.steps.push(...currentsOf(view).map((container) => retireStep(container, view, draft)));
   draft.setPhase(view.name, 'updating');
 }
 

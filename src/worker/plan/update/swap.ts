@@ -32,16 +32,11 @@ export function swap(apps: readonly Swapping[], draft: Draft): Obstacle | null {
     draft.steps.push(...running.map((container) => stopStep(container, draft)));
     return null;
   }
-  draft.steps.push(
-    ...leaving.map((container) =>
-      retireStep(
-        container,
-        apps.map(({ view }) => view),
-        draft,
-      ),
-    ),
-  );
-  for (const app of apps) draft.steps.push(...promotions(app, draft));
+  for (const app of apps) {
+    const own = leaving.filter((container) => container.app === app.view.name);
+    draft.steps.push(...own.map((container) => retireStep(container, app.view, draft)));
+    draft.steps.push(...promotions(app, draft));
+  }
   return null;
 }
 
@@ -116,14 +111,12 @@ function noteWayBack(view: AppView, version: Version, leavers: readonly Containe
 /**
  * A stopped container makes room. The slot can have an old one already: the better of the two is kept to go back to.
  */
-export function retireStep(container: Container, views: readonly AppView[], draft: Draft): Step {
+export function retireStep(container: Container, view: AppView, draft: Draft): Step {
   const { app, slot } = container;
-  const view = views.find(({ name }) => name === app);
-  const old = view?.slots.get(slot)?.old;
+  const old = view.slots.get(slot)?.old;
   if (old === undefined)
     return renameStep(container, containerName(draft.world.rules.prefix, app, slot, 'old'));
-  const isGood = view !== undefined && isOfGood(container, view);
-  return discardStep(isGood ? old : container, draft);
+  return discardStep(isOfGood(container, view) ? old : container, draft);
 }
 
 function promotions(app: Swapping, draft: Draft): Step[] {

@@ -1,8 +1,8 @@
 import { descriptorAdvice, HoldfastError, ShutdownError } from '../../../errors.ts';
 import { RepositoryConflict } from '../../source.ts';
-import { diskTrouble, explainFailure } from '../process/disk-trouble.ts';
+import { diskTrouble, lineOf } from '../process/disk-trouble.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
-import { stderrOf } from '../process/run.ts';
+import { GitFailure, stderrOf } from '../process/run.ts';
 import { TransferEnded } from '../process/transfer.ts';
 import { TOKEN_FILE_UNREADABLE } from './access.ts';
 
@@ -100,8 +100,13 @@ export function unreachable(error: unknown): OriginUnavailable {
     (shortage && `git cannot connect to origin: ${shortage}`) ??
     (trouble && `the mirror of origin cannot be written: ${trouble}`) ??
     known ??
-    (isLate ? 'origin did not respond in time' : explainFailure('the transfer with origin failed', error));
+    (isLate ? 'origin did not respond in time' : asGitSays(error));
   return new OriginUnavailable(message, { isSent, isLate }, error);
+}
+
+function asGitSays(error: unknown): string {
+  const line = error instanceof GitFailure ? lineOf(error) : '';
+  return line === '' ? 'the transfer with origin failed' : `the transfer with origin failed: ${line}`;
 }
 
 /** Lines in which origin reports a problem, which is one of its own machine. */

@@ -302,17 +302,24 @@ export const rooms = {
     'schema-version': { may: [], promise: 'refuses a store of another version' },
     sqlite: {
       may: ['closed', 'operation', 'act', 'entry', 'store', 'object-id', 'rules', 'schema-version'],
-      promise: 'a file: its connections and transactions, and the objects and the history in it',
+      promise: 'a file: its connections and transactions, and the objects in it',
     },
     mongo: {
       may: ['closed', 'operation', 'act', 'entry', 'store', 'object-id', 'rules', 'schema-version'],
-      promise: 'a database that several managers share, and the objects and the history in it',
+      promise: 'a database that several managers share, and the objects in it',
+    },
+    history: {
+      may: ['act', 'entry', 'sqlite', 'mongo'],
+      promise: 'acts and entries of the history, in a file and in a database',
     },
     reports: {
       may: ['closed', 'object-id', 'sqlite', 'mongo'],
       promise: 'reports of devices, in a file and in a database',
     },
-    open: { may: ['store', 'sqlite', 'mongo', 'reports'], promise: 'opens a store, and returns its ports' },
+    open: {
+      may: ['store', 'sqlite', 'mongo', 'history', 'reports'],
+      promise: 'opens a store, and returns its ports',
+    },
   },
   change: {
     'wait-limit': { may: [], promise: 'how long a request waits for a pass' },

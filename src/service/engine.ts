@@ -23,6 +23,7 @@ import type { PassOutcome } from '../reconcile/pass/pass.ts';
 import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
+import type { HistoryStore } from '../store/history/port.ts';
 import type { Store } from '../store/store.ts';
 import type { ServiceMetrics } from './observability/metrics.ts';
 import { createPassLog } from './observability/pass-log.ts';
@@ -39,6 +40,7 @@ type ServiceEvents = ReconcileEvents & IdEvents;
 export interface EngineParts {
   source: Source;
   store: Store;
+  history: HistoryStore;
   idReader: OpenedStore['idReader'];
   defaults: AppDefaults;
   logger: Logger;
@@ -146,7 +148,15 @@ const HISTORY_LOG = {
 };
 
 function buildHistory(
-  { source: { reader, record, origin, remote }, store, defaults, logger, faults, clock }: EngineParts,
+  {
+    source: { reader, record, origin, remote },
+    store,
+    history,
+    defaults,
+    logger,
+    faults,
+    clock,
+  }: EngineParts,
   memory: HistoryDependencies['memory'],
 ): Pick<Engine, 'indexer' | 'past'> {
   const onFailure = createFailureLog(logger, clock.now, HISTORY_LOG, 'warn').failed;
@@ -154,7 +164,8 @@ function buildHistory(
   const { folder } = record;
   const indexer = createIndexer({
     reader,
-    store,
+    store: history,
+    progress: store,
     defaults,
     folder,
     forge,
@@ -163,7 +174,7 @@ function buildHistory(
     faults,
     now: clock.now,
   });
-  return { indexer, past: createPast({ reader, origin, store, indexer, defaults, folder }) };
+  return { indexer, past: createPast({ reader, origin, store: history, indexer, defaults, folder }) };
 }
 
 function openKeeper(

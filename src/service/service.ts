@@ -93,7 +93,7 @@ async function serveFrom(
   const stop = createStopClock(environment.stopping);
   const callDeadline = stop.expired.calls;
   const opened = await openStore(config, { data, defaults, logger, callDeadline });
-  const { store, reports, idReader } = opened;
+  const { store, history, reports, idReader } = opened;
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -102,7 +102,7 @@ async function serveFrom(
   });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const shared = { store, reports, defaults, logger, devices, metrics, clock };
-  const engine = buildEngine(config, { ...shared, source, idReader, faults, onProgress });
+  const engine = buildEngine(config, { ...shared, history, source, idReader, faults, onProgress });
   const parts = { ...engine, ...shared, authenticator, followed: source.address };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);

@@ -5,8 +5,6 @@ import type { FileOrigin, Step } from '../plan/step.ts';
 import type { App } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import type { Kind, ObjectKey } from '../protocol/name.ts';
-import type { Act } from './act.ts';
-import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from './entry.ts';
 import type { Operation } from './operation.ts';
 
 /** An applied app and the ids that the store gave it: `oid` is 24 hex digits, `appId` rises with every change. */
@@ -199,31 +197,7 @@ export interface OperationStore {
 }
 
 /**
- * Acts, which `apply` and the operations write as a part of their own writes, and the entries of the history, which are made
- * from it and from git.
- */
-export interface HistoryStore {
-  /** Resolves to the first act after this number; null if there is none. */
-  nextAct(after: number): Promise<Act | null>;
-  /** How far the history is indexed; null if that has not begun. */
-  historyState(): Promise<HistoryState | null>;
-  /**
-   * Rejects as `unavailable` while so little space is free that the rest of the store needs it: entries of older commits leave
-   * as much as reports do, new ones half of that.
-   */
-  requireRoom(part: 'older' | 'new'): Promise<void>;
-  /** Adds entries, moves the state on, and deletes the acts up to its `act`. Resolves to false, and changes nothing, if the state is not the expected one. */
-  addEntries(batch: EntryBatch): Promise<boolean>;
-  /** Resolves to the entries with an `n` below `before` (null: all) that match, newest first, at most `limit`. */
-  entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage>;
-  /** Resolves to an entry with all of its changes; null if there is none of this number. */
-  entry(n: number): Promise<ListedEntry | null>;
-  /** Resolves to the revision of an entry that begins with these digits; null if it is none, or not the only one. */
-  revisionOf(prefix: string): Promise<string | null>;
-}
-
-/**
- * Everything that the manager keeps outside of git, but for reports. Most parts of the program need only some of the interfaces above.
+ * Everything that the manager keeps outside of git, except reports and the history. Most parts of the program need only some of the interfaces above.
  *
  * Every call is atomic: it takes effect completely if it resolves, and not at all if it rejects. There are two
  * exceptions: a call that rejects as `unavailable` may have taken effect, and `expireReports` works in portions. A read
@@ -231,4 +205,4 @@ export interface HistoryStore {
  *
  * All methods reject with a `HoldfastError`, of kind `unavailable` if the store cannot be reached.
  */
-export interface Store extends Reachable, ObjectReads, DeviceReads, PassStore, OperationStore, HistoryStore {}
+export interface Store extends Reachable, ObjectReads, DeviceReads, PassStore, OperationStore {}

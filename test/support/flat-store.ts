@@ -1,18 +1,21 @@
+import type { HistoryStore } from '../../src/store/history/port.ts';
 import type { Ports } from '../../src/store/open/ports.ts';
 import type { ReportStore } from '../../src/store/reports/port.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** All ports of a store in one object, for tests that use many. */
-export type FlatStore = Store & ReportStore & Pick<Ports, 'close'>;
+export type FlatStore = Store & HistoryStore & ReportStore & Pick<Ports, 'close'>;
 
-export function flat({ store, reports, close }: Ports): FlatStore {
-  const others: Partial<FlatStore> = {
-    insertReports: (...call) => reports.insertReports(...call),
-    reports: (...call) => reports.reports(...call),
-    expireReports: (...call) => reports.expireReports(...call),
-    close,
+export function flat({ store, history, reports, close }: Ports): FlatStore {
+  return joined<FlatStore>({ close }, store, history, reports);
+}
+
+/** Makes an object that has the methods of all of these; the first one that has a method is called. */
+export function joined<T extends object>(...parts: Partial<T>[]): T {
+  const methodOf = (key: PropertyKey): unknown => {
+    const part = parts.find((each) => key in each);
+    const method: unknown = part && Reflect.get(part, key, part);
+    return typeof method === 'function' ? method.bind(part) : method;
   };
-  return new Proxy(store as FlatStore, {
-    get: (target, key) => Reflect.get(others, key) ?? Reflect.get(target, key, target)?.bind(target),
-  });
+  return new Proxy({} as T, { get: (_, key) => methodOf(key) });
 }

@@ -66,9 +66,9 @@ export async function entriesOfApply(
  * Whether the commit of an applied revision is not in the repository, and will not come: another one that was applied since is
  * there. The commit of the revision that was applied last can still come, from the origin that another manager read.
  */
-async function isGone(revision: string, { reader, store }: HistoryDependencies): Promise<boolean> {
+async function isGone(revision: string, { reader, progress }: HistoryDependencies): Promise<boolean> {
   if ((await reader.resolve(revision)) === revision) return false;
-  const newest = (await store.state()).applied?.revision ?? revision;
+  const newest = (await progress.state()).applied?.revision ?? revision;
   return newest !== revision && (await reader.resolve(newest)) === newest;
 }
 

@@ -1,13 +1,15 @@
 import type { Faults } from '../../faults.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Reader } from '../../source/source.ts';
-import type { HistoryStore, StoreProgress } from '../../store/store.ts';
+import type { HistoryStore } from '../../store/history/port.ts';
+import type { StoreProgress } from '../../store/store.ts';
 import type { Memory } from '../pass/memory.ts';
 
 /** What the history is indexed with. */
 export interface HistoryDependencies {
   reader: Reader;
-  store: HistoryStore & StoreProgress;
+  store: HistoryStore;
+  progress: StoreProgress;
   defaults: AppDefaults;
   /** Path of the desired-state folder inside the repository. */
   folder: string;

@@ -121,10 +121,10 @@ function trackProblems(now: () => number) {
 }
 
 /** Stores where the history begins: at what was applied before the first act. */
-async function begin({ store }: HistoryDependencies): Promise<boolean> {
+async function begin({ store, progress }: HistoryDependencies): Promise<boolean> {
   let act = await store.nextAct(0);
   while (act !== null && act.applied === null) act = await store.nextAct(act.number);
-  const { applied } = await store.state();
+  const { applied } = await progress.state();
   const revision = act === null ? (applied?.revision ?? null) : (act.applied?.before ?? null);
   const fill = revision === null ? null : { from: revision, skipsFirst: false };
   await store.addEntries({

@@ -21,7 +21,7 @@ import {
   keys,
   type ListedEntry,
 } from '../../store/entry.ts';
-import type { HistoryStore } from '../../store/store.ts';
+import type { HistoryStore } from '../../store/history/port.ts';
 import type { Indexer, IndexProblem } from './indexer.ts';
 import { type OperationPage, readOperations } from './operations.ts';
 import { withKeys } from './range.ts';

@@ -1,7 +1,7 @@
 import type { FolderCommit } from '../../history/commit.ts';
 import type { Reader } from '../../source/source.ts';
 import { type EntryQuery, keys } from '../../store/entry.ts';
-import type { HistoryStore } from '../../store/store.ts';
+import type { HistoryStore } from '../../store/history/port.ts';
 
 /** Commits that are read at once. */
 const PAGE = 200;

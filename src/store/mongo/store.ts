@@ -1,9 +1,7 @@
 import { type CounterRow, kindOfCounter, type SeedBatch } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../../protocol/name.ts';
-import type { Act } from '../act.ts';
 import { closedError } from '../closed.ts';
-import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
 import { oidGenerator } from '../object-id.ts';
 import type { Operation } from '../operation.ts';
 import { applyBatch } from '../rules/apply.ts';
@@ -25,9 +23,7 @@ import type {
 } from '../store.ts';
 import { Committer, type Draft, requireVersion } from './committer.ts';
 import type { Documents, FleetRoot, ObjectDocument } from './documents.ts';
-import { draftEntries } from './entry-writes.ts';
 import { FleetReads } from './fleet-reads.ts';
-import { HistoryReads } from './history-reads.ts';
 import { WorkingSet } from './working-set.ts';
 
 /** What the store depends on. */
@@ -52,9 +48,9 @@ const WRITER_BYTES = 12;
 export class DocumentStore implements Store {
   readonly #options: DocumentStoreOptions;
   readonly #documents: Documents;
-  readonly #fleet: Committer;
+  /** Makes the writes of this store, and of all that shares its root. */
+  readonly committer: Committer;
   readonly #reads: FleetReads;
-  readonly #history: HistoryReads;
   #isClosed = false;
 
   constructor(options: DocumentStoreOptions) {
@@ -62,23 +58,22 @@ export class DocumentStore implements Store {
     const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
     this.#options = options;
     this.#documents = documents;
-    this.#fleet = new Committer(documents, { ...options, newWriter });
-    this.#reads = new FleetReads({ documents, committer: this.#fleet, defaults });
-    this.#history = new HistoryReads(documents, this.#fleet);
+    this.committer = new Committer(documents, { ...options, newWriter });
+    this.#reads = new FleetReads({ documents, committer: this.committer, defaults });
   }
 
   ping(): Promise<void> {
-    return this.#call(() => this.#documents.ping());
+    return this.run(() => this.#documents.ping());
   }
 
   /** Refuses later calls, and waits for earlier writes. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#fleet.idle();
+    await this.committer.idle();
   }
 
   state(): Promise<StoreState> {
-    return this.#call(() => this.#reads.state());
+    return this.run(() => this.#reads.state());
   }
 
   markAttempted(revision: string, at: number): Promise<void> {
@@ -97,35 +92,35 @@ export class DocumentStore implements Store {
   }
 
   appliedObjects(): Promise<AppliedObject[]> {
-    return this.#call(() => this.#reads.appliedObjects());
+    return this.run(() => this.#reads.appliedObjects());
   }
 
   changedObjects(mark: string): Promise<ChangedObjects | null> {
-    return this.#call(() => this.#reads.changedObjects(mark));
+    return this.run(() => this.#reads.changedObjects(mark));
   }
 
   changedForDevices(since: StoreState): Promise<ObjectKey[] | null> {
-    return this.#call(() => this.#reads.changedForDevices(since));
+    return this.run(() => this.#reads.changedForDevices(since));
   }
 
   appNames(): Promise<AtRevision<string[]>> {
-    return this.#call(() => this.#reads.names('app'));
+    return this.run(() => this.#reads.names('app'));
   }
 
   groupNames(): Promise<AtRevision<string[]>> {
-    return this.#call(() => this.#reads.names('device_group'));
+    return this.run(() => this.#reads.names('device_group'));
   }
 
   app(name: string): Promise<AtRevision<StoredApp | null>> {
-    return this.#call(() => this.#reads.app(name));
+    return this.run(() => this.#reads.app(name));
   }
 
   group(name: string): Promise<AtRevision<StoredGroup | null>> {
-    return this.#call(() => this.#reads.group(name));
+    return this.run(() => this.#reads.group(name));
   }
 
   groupInfo(name: string): Promise<GroupInfo | null> {
-    return this.#call(() => this.#reads.groupInfo(name));
+    return this.run(() => this.#reads.groupInfo(name));
   }
 
   restartApp(
@@ -152,42 +147,13 @@ export class DocumentStore implements Store {
     return this.#write([], (work) => log(work, entry));
   }
 
-  nextAct(after: number): Promise<Act | null> {
-    return this.#call(() => this.#history.nextAct(after));
-  }
-
-  historyState(): Promise<HistoryState | null> {
-    return this.#call(() => this.#history.state());
-  }
-
-  /** Resolves: the space is that of the database's server. */
-  requireRoom(_part: 'older' | 'new'): Promise<void> {
-    return Promise.resolve();
-  }
-
-  addEntries(batch: EntryBatch): Promise<boolean> {
-    return this.#call(() => this.#fleet.write((root) => draftEntries(this.#documents, root, batch)));
-  }
-
-  entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage> {
-    return this.#call(() => this.#history.page(query, before, limit));
-  }
-
-  entry(n: number): Promise<ListedEntry | null> {
-    return this.#call(() => this.#history.entry(n));
-  }
-
-  revisionOf(prefix: string): Promise<string | null> {
-    return this.#call(() => this.#history.revisionOf(prefix));
-  }
-
   seedCounters(batch: SeedBatch): Promise<void> {
     const keys = batch.seeds.map(({ kind, name }) => keyOf(kindOfCounter(kind), name));
     return this.#write(keys, (work) => seedCounters(work, batch));
   }
 
   counters(sinceIdSequence: number): Promise<CounterRow[]> {
-    return this.#call(() => this.#reads.counters(sinceIdSequence));
+    return this.run(() => this.#reads.counters(sinceIdSequence));
   }
 
   /**
@@ -211,7 +177,7 @@ export class DocumentStore implements Store {
       const isUnchanged = changes.length === 0 && Object.keys(fields).length === 0;
       return { fields: isUnchanged ? null : fields, changes, result };
     };
-    return this.#call(() => this.#fleet.write(write));
+    return this.run(() => this.committer.write(write));
   }
 
   /** Reads the objects with these keys, or all groups. */
@@ -222,7 +188,7 @@ export class DocumentStore implements Store {
   }
 
   /** Runs every call of the store; rejects once the store is closed. */
-  async #call<T>(call: () => Promise<T>): Promise<T> {
+  async run<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isClosed) throw closedError();
     return call();
   }

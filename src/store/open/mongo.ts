@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
+import { mongoHistory } from '../history/mongo.ts';
 import { Connection } from '../mongo/connection.ts';
 import { MongoDocuments } from '../mongo/mongo-documents.ts';
 import { prepareSchema } from '../mongo/schema.ts';
@@ -57,7 +58,9 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Ports>
     await Promise.all([store.close(), reports.close()]);
     await connection.close();
   };
-  return { store, reports, close };
+  const { committer } = store;
+  const history = mongoHistory({ documents, committer, run: (call) => store.run(call) });
+  return { store, history, reports, close };
 }
 
 /** Waits for a random time, so that two managers do not collide again and again. */

@@ -1,9 +1,11 @@
+import type { HistoryStore } from '../history/port.ts';
 import type { ReportStore } from '../reports/port.ts';
 import type { Store } from '../store.ts';
 
 /** What opening a store returns: a port for each kind of thing that it keeps. */
 export interface Ports {
   store: Store;
+  history: HistoryStore;
   reports: ReportStore;
   /**
    * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
+import { sqliteHistory } from '../history/sqlite.ts';
 import { sqliteReports } from '../reports/sqlite/reports.ts';
 import {
   type Connections,
@@ -89,8 +90,10 @@ function portsOf(connections: Connections, options: SqliteStoreOptions): SqliteP
     setLastOid: (oid) => state.setLastOid(oid),
     maxBytes,
   });
+  const reads = prepareReads(reader, defaults);
   return {
-    store: new SqliteStore({ session, reads: prepareReads(reader, defaults), writes, checkSpace }),
+    store: new SqliteStore({ session, reads, writes }),
+    history: sqliteHistory({ session, reads, writes, checkSpace }),
     reports,
     close: async () => {
       session.end();

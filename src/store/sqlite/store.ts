@@ -1,8 +1,6 @@
 import { Pace } from '../../async/pace.ts';
 import type { CounterRow, SeedBatch } from '../../ids/id-store.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
-import type { Act } from '../act.ts';
-import type { EntryBatch, EntryPage, EntryQuery, HistoryState, ListedEntry } from '../entry.ts';
 import type { Operation } from '../operation.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead } from '../rules/claim.ts';
@@ -22,7 +20,6 @@ import type {
   StoreState,
 } from '../store.ts';
 import type { Session } from './session.ts';
-import type { CheckSpace } from './space.ts';
 import type { Reads, Writes } from './tables.ts';
 
 /** What a store is made of. */
@@ -30,21 +27,18 @@ export interface SqliteStoreParts {
   session: Session;
   reads: Reads;
   writes: Writes;
-  checkSpace: CheckSpace;
 }
 
-/** The objects and the history of a store in one SQLite file. */
+/** The objects of a store in one SQLite file. */
 export class SqliteStore implements Store {
   readonly #session: Session;
   readonly #reads: Reads;
   readonly #writes: Writes;
-  readonly #checkSpace: CheckSpace;
 
-  constructor({ session, reads, writes, checkSpace }: SqliteStoreParts) {
+  constructor({ session, reads, writes }: SqliteStoreParts) {
     this.#session = session;
     this.#reads = reads;
     this.#writes = writes;
-    this.#checkSpace = checkSpace;
   }
 
   async ping(): Promise<void> {
@@ -140,35 +134,6 @@ export class SqliteStore implements Store {
 
   logOperation(entry: Operation): Promise<void> {
     return this.#session.write(() => log(this.#writes, entry));
-  }
-
-  nextAct(after: number): Promise<Act | null> {
-    return this.#session.read(() => this.#reads.acts.after(after));
-  }
-
-  historyState(): Promise<HistoryState | null> {
-    return this.#session.read(() => this.#reads.history.state());
-  }
-
-  requireRoom(part: 'older' | 'new'): Promise<void> {
-    return this.#session.run(() => this.#checkSpace(part === 'older' ? 'olderHistory' : 'newHistory'));
-  }
-
-  /** NORMAL: what a loss of power undoes is indexed again, from acts that are there again. */
-  addEntries(batch: EntryBatch): Promise<boolean> {
-    return this.#session.writeAsync(() => this.#writes.history.addEntries(batch), 'NORMAL');
-  }
-
-  entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage> {
-    return this.#session.read(() => this.#reads.history.page(query, before, limit));
-  }
-
-  entry(n: number): Promise<ListedEntry | null> {
-    return this.#session.read(() => this.#reads.history.entry(n));
-  }
-
-  revisionOf(prefix: string): Promise<string | null> {
-    return this.#session.read(() => this.#reads.history.revisionOf(prefix));
   }
 
   seedCounters(batch: SeedBatch): Promise<void> {

@@ -4,7 +4,7 @@ import { appDefaults } from '../../../src/protocol/app.ts';
 import { createIndexer, type Indexer } from '../../../src/reconcile/history/indexer.ts';
 import { createPast, type Past } from '../../../src/reconcile/history/past.ts';
 import type { Entry, ListedEntry } from '../../../src/store/entry.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { HistoryStore } from '../../../src/store/history/port.ts';
 import { buildEngine, type Engine, type EngineOptions, testReconciler, wrap } from '../../support/engine.ts';
 import { DEFAULTS } from '../../support/fleet.ts';
 
@@ -28,6 +28,7 @@ function indexerOf(
   return createIndexer({
     reader: source.reader,
     store,
+    progress: store,
     defaults: DEFAULTS,
     folder: 'desired-state',
     forge: null,
@@ -53,12 +54,12 @@ async function indexed(options: EngineOptions): Promise<Indexed> {
 }
 
 /** Waits until everything is indexed, older history too. */
-async function settled(indexer: Indexer, store: Store): Promise<void> {
+async function settled(indexer: Indexer, store: HistoryStore): Promise<void> {
   do await indexer.catchUp();
   while (((await store.historyState())?.fill ?? null) !== null);
 }
 
-async function all(store: Store): Promise<ListedEntry[]> {
+async function all(store: HistoryStore): Promise<ListedEntry[]> {
   const query = { keys: [], kinds: null, since: null, until: null, text: null };
   return (await store.entries(query, null, 1000)).entries;
 }
@@ -76,7 +77,7 @@ function lowestIds(entries: readonly Entry[]): Map<string, number> {
 }
 
 /** Entries in lines: number, kind, state if it is not applied, subject, changes with their ids, counted from 1. */
-async function lines(store: Store): Promise<string[]> {
+async function lines(store: HistoryStore): Promise<string[]> {
   const entries = await all(store);
   const lowest = lowestIds(entries);
   const idsOf = ({ object, ids }: Entry['changes'][number]): string =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Entry, EntryQuery } from '../../../src/store/entry.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { HistoryStore } from '../../../src/store/history/port.ts';
 import { ALL, change, entry, STATE } from './entries.ts';
 import {
   AT,
@@ -19,13 +19,13 @@ import {
 const A = { path: 'apps/web.yaml', blob: 'a' };
 const B = { path: 'apps/web.yaml', blob: 'b' };
 
-async function add(store: Store, entries: Entry[], supersedes = false): Promise<boolean> {
+async function add(store: HistoryStore, entries: Entry[], supersedes = false): Promise<boolean> {
   const expected = await store.historyState();
   const newest = Math.max(expected?.newest ?? 0, ...entries.map(({ n }) => n));
   return store.addEntries({ expected, next: { ...(expected ?? STATE), newest }, entries, supersedes });
 }
 
-async function numbers(store: Store, query: Partial<EntryQuery>): Promise<number[]> {
+async function numbers(store: HistoryStore, query: Partial<EntryQuery>): Promise<number[]> {
   const { entries } = await store.entries({ ...ALL, ...query }, null, 100);
   return entries.map(({ n }) => n);
 }

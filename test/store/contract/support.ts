@@ -6,6 +6,7 @@ import { type App, appDefaults } from '../../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import { type Kind, parseKey } from '../../../src/protocol/name.ts';
 import type { Act } from '../../../src/store/act.ts';
+import type { HistoryStore } from '../../../src/store/history/port.ts';
 import { OPERATIONS, type Operation } from '../../../src/store/operation.ts';
 import type { AssignedId, OperationContext, Store } from '../../../src/store/store.ts';
 import type { FlatStore } from '../../support/flat-store.ts';
@@ -117,14 +118,14 @@ export async function counterOf(store: Store, kind: CounterKind, name: string): 
 }
 
 /** The acts that are not indexed, oldest first. */
-export async function acts(store: Store): Promise<Act[]> {
+export async function acts(store: Pick<HistoryStore, 'nextAct'>): Promise<Act[]> {
   const found: Act[] = [];
   for (let act = await store.nextAct(0); act !== null; act = await store.nextAct(act.number)) found.push(act);
   return found;
 }
 
 /** The operations of a store, newest first: those that are not indexed, and those that are. */
-export async function operationsOf(store: Store): Promise<Operation[]> {
+export async function operationsOf(store: HistoryStore): Promise<Operation[]> {
   const query = { keys: [], kinds: OPERATIONS, since: null, until: null, text: null };
   const { entries } = await store.entries(query, null, 10_000);
   const indexed = entries.map(({ at, kind, actor, requestId, reason, changes }) => {
@@ -137,7 +138,7 @@ export async function operationsOf(store: Store): Promise<Operation[]> {
   return [...(await operationActs(store)), ...indexed];
 }
 
-async function operationActs(store: Store): Promise<Operation[]> {
+async function operationActs(store: HistoryStore): Promise<Operation[]> {
   return (await acts(store)).reverse().flatMap(({ at, operation, changes }) => {
     const ids = changes.map(({ name, id }) => [name, id ?? 0] as const);
     return operation === null ? [] : [{ at, ...operation, ids: Object.fromEntries(ids) }];
@@ -145,7 +146,7 @@ async function operationActs(store: Store): Promise<Operation[]> {
 }
 
 /** The state, objects, counters and operations of a store, for a check that nothing has changed. */
-export async function everything(store: Store): Promise<unknown> {
+export async function everything(store: Store & HistoryStore): Promise<unknown> {
   const objects = await store.appliedObjects();
   const key = ({ kind, name }: { kind: Kind | CounterKind; name: string }) => `${kind}/${name}`;
   const byKey = (a: { kind: CounterKind; name: string }, b: { kind: CounterKind; name: string }) =>

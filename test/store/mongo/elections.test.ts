@@ -5,8 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import type { Documents } from '../../../src/store/mongo/documents.ts';
-import { DocumentStore } from '../../../src/store/mongo/store.ts';
-import type { Store } from '../../../src/store/store.ts';
 import {
   app,
   appId,
@@ -18,7 +16,7 @@ import {
   pass,
   rejection,
 } from '../contract/support.ts';
-import { ModelDatabase, ModelDocuments } from './model.ts';
+import { ModelDatabase, ModelDocuments, type ModelStore, openModel } from './model.ts';
 
 /** Runs every command at once. */
 const IN_ORDER = { schedule: (task: Promise<unknown>) => task } as unknown as Scheduler;
@@ -36,7 +34,7 @@ interface OpenOptions {
 function open(
   database: ModelDatabase,
   { replace = () => ({}), inlineLimit = 1_000_000, onPause = () => undefined }: OpenOptions = {},
-): Store {
+): ModelStore {
   const documents: Documents = new ModelDocuments({
     database,
     scheduler: IN_ORDER,
@@ -44,7 +42,7 @@ function open(
     mistake: null,
   });
   const replaced = replace(documents);
-  return new DocumentStore({
+  return openModel({
     documents: new Proxy(documents, {
       get: (target, name: keyof Documents) => replaced[name] ?? target[name].bind(target),
     }),
@@ -191,7 +189,7 @@ describe('an election whose new primary does not show the last changes yet', () 
     const other = open(database);
     let own = database.majority;
     let seen: unknown;
-    const store: Store = open(database, {
+    const store: ModelStore = open(database, {
       onPause: () => database.replicate(),
       replace: (documents) => ({
         swapRoot: async (...swap) => {

@@ -3,11 +3,18 @@ import { describe, expect, it } from 'vitest';
 import { kindOf } from '../../../src/errors.ts';
 import type { Step } from '../../../src/plan/step.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import { DocumentStore } from '../../../src/store/mongo/store.ts';
-import type { GroupInfo, Store } from '../../../src/store/store.ts';
+import type { GroupInfo } from '../../../src/store/store.ts';
 import { AT, app, appStep, CONTEXT, group, groupStep, operationsOf } from '../contract/support.ts';
 import { MarkFollower } from './mark-follower.ts';
-import { drain, type Fate, type Mistake, ModelDatabase, ModelDocuments } from './model.ts';
+import {
+  drain,
+  type Fate,
+  type Mistake,
+  ModelDatabase,
+  ModelDocuments,
+  type ModelStore,
+  openModel,
+} from './model.ts';
 
 /** What one of the two managers does. A push moves the branch; a pass applies what it points to. */
 type Action = { manager: 0 | 1; do: 'push' | 'pass' | 'restart' | 'prune' | 'prune-all' };
@@ -61,7 +68,7 @@ function stepsTo(revision: number): Step[] {
 /** Two managers on one database, a device, a follower, and everything that was observed so far. */
 class World {
   readonly database = new ModelDatabase();
-  readonly stores: Store[];
+  readonly stores: ModelStore[];
   readonly follower: MarkFollower;
   /** The newest revision of the branch. */
   branch = 0;
@@ -94,10 +101,10 @@ class World {
   }
 
   /** Opens a manager's store on the model. */
-  open(nextFate: () => Fate): Store {
+  open(nextFate: () => Fate): ModelStore {
     const { database } = this;
     const options = { database, scheduler: this.#scheduler, nextFate, mistake: this.#mistake };
-    return new DocumentStore({
+    return openModel({
       documents: new ModelDocuments(options),
       defaults: appDefaults(['nebula', 'bridge']),
       random: (size) => {
@@ -116,7 +123,7 @@ class World {
 
   /** Carries out an action, which may fail. */
   async act({ manager, do: what }: Action): Promise<void> {
-    const store = this.stores[manager] as Store;
+    const store = this.stores[manager] as ModelStore;
     if (what === 'push') this.branch += 1;
     else if (what === 'pass') await ignoringFaults(this.pass(store));
     else if (what === 'restart') await this.#restart(store);
@@ -124,7 +131,7 @@ class World {
   }
 
   /** A pass as the reconciler runs it: it reads the sequence first, then the branch. */
-  async pass(store: Store): Promise<void> {
+  async pass(store: ModelStore): Promise<void> {
     const early = this.branch;
     const { sequence } = await store.state();
     const revision = this.#mistake === 'head before sequence' ? early : this.branch;
@@ -141,7 +148,7 @@ class World {
     });
   }
 
-  async #restart(store: Store): Promise<void> {
+  async #restart(store: ModelStore): Promise<void> {
     try {
       if ((await store.restartApp('web', CONTEXT)) !== null) this.acknowledged.restarts += 1;
     } catch (error) {
@@ -150,7 +157,7 @@ class World {
     }
   }
 
-  async #prune(store: Store, what: 'prune' | 'prune-all'): Promise<void> {
+  async #prune(store: ModelStore, what: 'prune' | 'prune-all'): Promise<void> {
     try {
       const id =
         what === 'prune'
@@ -168,7 +175,7 @@ class World {
     let last: GroupInfo | null = null;
     for (let round = 0; round < rounds; round += 1) {
       try {
-        const info: GroupInfo | null = await (this.stores[round % 2] as Store).groupInfo('edge');
+        const info: GroupInfo | null = await (this.stores[round % 2] as ModelStore).groupInfo('edge');
         this.check(info);
         if (last !== null) expectNotOlder(info, last);
         last = info ?? last;
@@ -181,7 +188,7 @@ class World {
   /** The follower reads the changes of the second manager's store. */
   async follow(rounds: number): Promise<void> {
     for (let round = 0; round < rounds; round += 1)
-      await ignoringFaults(this.follower.follow(this.stores[1] as Store));
+      await ignoringFaults(this.follower.follow(this.stores[1] as ModelStore));
   }
 
   /** Checks that a reply is one version of its group, and that none of its ids was shown with other content before. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { draftEntries } from '../../../src/store/mongo/entry-writes.ts';
+import { draftEntries } from '../../../src/store/history/mongo-writes.ts';
 import { newFleetRoot } from '../../../src/store/mongo/schema.ts';
 import { ALL, change, entry, STATE } from '../contract/entries.ts';
 import { calmDocuments, ModelDatabase } from './model.ts';

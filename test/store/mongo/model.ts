@@ -3,6 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { Scheduler } from 'fast-check';
 import { HoldfastError } from '../../../src/errors.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
+import { mongoHistory } from '../../../src/store/history/mongo.ts';
+import type { HistoryStore } from '../../../src/store/history/port.ts';
 import type {
   ActDocument,
   Change,
@@ -17,7 +19,10 @@ import type {
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
 import { newFleetRoot } from '../../../src/store/mongo/schema.ts';
-import { DocumentStore } from '../../../src/store/mongo/store.ts';
+import { DocumentStore, type DocumentStoreOptions } from '../../../src/store/mongo/store.ts';
+import type { Ports } from '../../../src/store/open/ports.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { joined } from '../../support/flat-store.ts';
 
 /**
  * What becomes of a command: it succeeds (`ok`); its connection breaks before or after it is executed; or its connection
@@ -283,13 +288,23 @@ export function calmDocuments(database: ModelDatabase): Documents {
   return new ModelDocuments({ database, scheduler, nextFate: () => 'ok', mistake: null });
 }
 
+/** The objects and the history of a store on the model. */
+export type ModelStore = Store & HistoryStore & Pick<Ports, 'close'>;
+
+export function openModel(options: DocumentStoreOptions): ModelStore {
+  const store = new DocumentStore(options);
+  const { documents } = options;
+  const history = mongoHistory({ documents, committer: store.committer, run: (call) => store.run(call) });
+  return joined<ModelStore>(store, history);
+}
+
 /** Opens a store on the model whose commands run at once and never fail; `wrap` may replace some of them. */
 export function calmStore(
   database: ModelDatabase,
   wrap: (documents: Documents) => Documents = (documents) => documents,
   inlineLimit = 1_000_000,
-): DocumentStore {
-  return new DocumentStore({
+): ModelStore {
+  return openModel({
     documents: wrap(calmDocuments(database)),
     defaults: appDefaults(['nebula', 'bridge']),
     random: randomBytes,

@@ -7,8 +7,8 @@ import {
   searchedParts,
   superseded,
 } from '../entry.ts';
-import type { Draft } from './committer.ts';
-import type { Change, Documents, EntryDocument, FleetRoot } from './documents.ts';
+import type { Draft } from '../mongo/committer.ts';
+import type { Change, Documents, EntryDocument, FleetRoot } from '../mongo/documents.ts';
 
 /** Drafts the write of `HistoryStore.addEntries`. */
 export async function draftEntries(

@@ -1,6 +1,7 @@
-/** What somebody may do. Each role may do what those before it may; `device` stands beside them. */
+/** What somebody may do. Each role may do what those before it may; `device` and `webhook` stand beside them. */
 const ROLES = ['viewer', 'operator', 'editor', 'admin'] as const;
-export type Role = (typeof ROLES)[number] | 'device';
+type Rank = (typeof ROLES)[number];
+export type Role = Rank | 'device' | 'webhook';
 
 /** Who a request comes from. */
 export interface Principal {
@@ -13,26 +14,27 @@ export interface Principal {
 /** What a request does: each route has one. */
 export type Action = keyof typeof NEEDS;
 
-/** The role that each action needs, and whether devices may do it. */
+/** The role that each action needs, and the role beside those that may do it, if any. */
 const NEEDS = {
   /** Reads the fleet, its history or the manager. */
-  read: { role: 'viewer', isForDevices: false },
+  read: { role: 'viewer', also: null },
   /** Changes what runs without changing configuration: restart, prune, start, stop, a look at origin. */
-  operate: { role: 'operator', isForDevices: false },
+  operate: { role: 'operator', also: null },
   /** Changes configuration. */
-  edit: { role: 'editor', isForDevices: false },
+  edit: { role: 'editor', also: null },
   /** Asks what a device should run, and whether the manager is there. */
-  poll: { role: 'viewer', isForDevices: true },
+  poll: { role: 'viewer', also: 'device' },
   /** Says how a device is. */
-  report: { role: 'admin', isForDevices: true },
-} as const satisfies Record<string, { role: Exclude<Role, 'device'>; isForDevices: boolean }>;
+  report: { role: 'admin', also: 'device' },
+  /** Says that origin has changed. */
+  notify: { role: 'operator', also: 'webhook' },
+} as const satisfies Record<string, { role: Rank; also: Exclude<Role, Rank> | null }>;
 
 /** Whether a principal may do something. No other code decides this. */
 export function authorize({ roles }: Principal, action: Action): boolean {
-  const { role: needed, isForDevices } = NEEDS[action];
-  return roles.some((role) =>
-    role === 'device' ? isForDevices : ROLES.indexOf(role) >= ROLES.indexOf(needed),
-  );
+  const { role: needed, also } = NEEDS[action];
+  const lowest = ROLES.indexOf(needed);
+  return roles.some((role) => role === also || ROLES.indexOf(role as Rank) >= lowest);
 }
 
 /** Whether somebody is a device and nothing else: one of many, whose account was given to each of them. */
@@ -42,5 +44,8 @@ export function isDevice({ roles }: Principal): boolean {
 
 /** Whether devices may do something. */
 export function isForDevices(action: Action): boolean {
-  return NEEDS[action].isForDevices;
+  return NEEDS[action].also === 'device';
 }
+
+/** Who sends the calls of the webhook that are signed with its secret. */
+export const FORGE: Principal = { name: 'webhook', email: 'webhook@holdfast.invalid', roles: ['webhook'] };

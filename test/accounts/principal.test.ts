@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { type Action, authorize, type Role } from '../../src/accounts/principal.ts';
 
-const ACTIONS: Action[] = ['read', 'operate', 'edit', 'poll', 'report'];
+const ACTIONS: Action[] = ['read', 'operate', 'edit', 'poll', 'report', 'notify'];
 
 describe('authorize', () => {
   it.each<[Role, Action[]]>([
     ['viewer', ['read', 'poll']],
-    ['operator', ['read', 'operate', 'poll']],
-    ['editor', ['read', 'operate', 'edit', 'poll']],
+    ['operator', ['read', 'operate', 'poll', 'notify']],
+    ['editor', ['read', 'operate', 'edit', 'poll', 'notify']],
     ['admin', ACTIONS],
     ['device', ['poll', 'report']],
+    ['webhook', ['notify']],
   ])('lets the role %s do %j, and nothing else', (role, allowed) => {
     const principal = { name: 'pat', email: 'pat@example.com', roles: [role] };
     expect(ACTIONS.filter((action) => authorize(principal, action))).toEqual(allowed);

@@ -53,7 +53,8 @@ export interface RouteDocs {
 export function documented(docs: RouteDocs): { schema: object; config: FastifyContextConfig } {
   const { operationId, summary, tag, reply, errors, action, object, ...bodies } = docs;
   const [status, success] = reply;
-  const security = action === 'public' ? { security: [] } : {};
+  // A call of the webhook proves itself by its signature, not by the credentials of an account.
+  const security = action === 'public' || action === 'notify' ? { security: [] } : {};
   const response = { ...errors, [status]: success };
   const forDevices = action !== 'public' && isForDevices(action);
   const description = forDevices ? { description: 'The device account may use it as well.' } : {};

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { equalInConstantTime } from '../../accounts/authenticator.ts';
+import { authorize, FORGE } from '../../accounts/principal.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { Fault, json } from '../openapi/replies.ts';
@@ -19,7 +20,7 @@ const Accepted = z.object({ accepted: z.literal(true) }).meta({ id: 'AcceptedWeb
 
 const docs = documented({
   operationId: 'receiveWebhook',
-  action: 'public',
+  action: 'notify',
   summary: 'Check the branch now; the webhook for GitHub, GitLab and Gitea',
   tag: 'manager',
   reply: [202, json('The manager checks the branch.', Accepted)],
@@ -48,7 +49,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
         reply.header('connection', 'close');
         throw tooLarge(BODY_LIMIT);
       }
-      if (!isSigned(request, secret)) {
+      if (!isSigned(request, secret) || !authorize(FORGE, 'notify')) {
         throw new RequestRefused(401, 'the signature is missing or wrong');
       }
       void api.reconciler.pollOrigin();

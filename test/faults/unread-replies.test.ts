@@ -58,23 +58,24 @@ async function attack(manager: ProcessManager, line: string, headers = ''): Prom
 }
 
 describe.skipIf(process.platform !== 'linux')('clients that pipeline requests and never read', () => {
-  it('keep the manager below 400 MB, whatever they request, and it goes on', async () => {
+  // Without the limits it took 4 GB; with them, from 190 to 410 MB, as garbage is collected early or late.
+  it('keep the manager below 500 MB, whatever they request, and it goes on', async () => {
     const manager = await startProcessManager({
       ...(await newFleet()),
       env: { WEBHOOK_SECRET: 's'.repeat(32) },
     });
     for (const [line, headers] of OPEN_REQUESTS) {
       await attack(manager, line, headers);
-      expect(peakMemory(manager) / MIB, `after ${line}`).toBeLessThan(400);
+      expect(peakMemory(manager) / MIB, `after ${line}`).toBeLessThan(500);
     }
     expect(await manager.stop()).toBe(0);
   });
 
-  it('keep it below 400 MB if they know the password and poll', async () => {
+  it('keep it below 500 MB if they know the password and poll', async () => {
     const manager = await startProcessManager(await newFleet());
     const authorization = `Authorization: ${AUTHORIZATION}\r\n`;
     await attack(manager, 'GET /api/v2/device_groups/edge/info', authorization);
-    expect(peakMemory(manager) / MIB).toBeLessThan(400);
+    expect(peakMemory(manager) / MIB).toBeLessThan(500);
     expect(await manager.stop()).toBe(0);
   });
 });

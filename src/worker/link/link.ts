@@ -155,13 +155,16 @@ function troubleOf(error: unknown, settings: LinkSettings): PollTrouble {
   return trouble(isNonsense ? 'bad-reply' : 'manager-unavailable', text);
 }
 
+/** The other statuses from 300 on lead nowhere else; a 304 with an address is still what it says. */
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+
 /** Not followed: somebody in between could send a device, with its credentials, to a server of their own. */
 function redirectOf(
   { status, headers: { location } }: Reply,
   path: string,
   { manager }: LinkSettings,
 ): PollTrouble | null {
-  if (status < 300 || status > 399 || location === undefined) return null;
+  if (!REDIRECTS.includes(status) || location === undefined) return null;
   const target = URL.canParse(location, manager + path) ? new URL(location, manager + path).href : location;
   const address = shown(target.endsWith(path) ? target.slice(0, -path.length) : target);
   const text = `${manager}: it redirects to ${address}, which is not followed; if that is the manager, set MANAGER to it`;

@@ -232,6 +232,14 @@ describe('a poll', () => {
     expect(asked).toBe(1);
   });
 
+  it('takes a 304 for what it is, even if it has an address', async () => {
+    const manager = await serve(
+      (_request, response) => void response.writeHead(304, { location: '/' }).end(),
+    );
+    const tags = { newest: '"1"', done: '"1"' };
+    expect(await linkTo(manager).poll(tags, NEVER)).toEqual({ kind: 'unchanged' });
+  });
+
   it('asks again at once if the manager closed the kept connection meanwhile', async () => {
     let count = 0;
     const manager = await serve((request, response) => {

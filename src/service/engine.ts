@@ -159,7 +159,7 @@ function buildHistory(
   }: EngineParts,
   memory: HistoryDependencies['memory'],
 ): Pick<Engine, 'indexer' | 'past'> {
-  const onFailure = createFailureLog(logger, clock.now, HISTORY_LOG, 'warn').failed;
+  const log = createFailureLog(logger, clock.now, HISTORY_LOG, 'warn');
   const forge = webAddressOf(remote);
   const { folder } = record;
   const indexer = createIndexer({
@@ -170,7 +170,8 @@ function buildHistory(
     folder,
     forge,
     memory,
-    onFailure,
+    onFailure: log.failed,
+    onRecovered: log.succeeded,
     faults,
     now: clock.now,
   });

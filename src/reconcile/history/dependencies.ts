@@ -19,6 +19,8 @@ export interface HistoryDependencies {
   memory(): Memory | null;
   /** Called with each failure; what failed is tried again with the next pass. */
   onFailure(error: unknown): void;
+  /** Called when it succeeds again. */
+  onRecovered(): void;
   /** Returns the time in Unix milliseconds. */
   now(): number;
   faults: Faults;

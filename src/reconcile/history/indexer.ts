@@ -54,7 +54,7 @@ const NEW: HistoryState = {
 };
 
 export function createIndexer(dependencies: HistoryDependencies): Indexer {
-  const { store, onFailure, faults, now } = dependencies;
+  const { store, onFailure, onRecovered, faults, now } = dependencies;
   const queue = new Queue();
   const problems = trackProblems(now);
   let isClosed = false;
@@ -72,7 +72,7 @@ export function createIndexer(dependencies: HistoryDependencies): Indexer {
   const repeat = async (part: Part, run: (state: HistoryState) => Promise<boolean>): Promise<void> => {
     try {
       while (await step(run));
-      problems.clear(part);
+      if (problems.clear(part) && problems.current() === null) onRecovered();
     } catch (error) {
       if (isClosed) return;
       problems.set(part, error);
@@ -115,7 +115,8 @@ function trackProblems(now: () => number) {
       const message = error instanceof HoldfastError ? error.message : 'an internal error; see the log';
       problems.set(part, { message, since: problems.get(part)?.since ?? now() });
     },
-    clear: (part: Part): void => void problems.delete(part),
+    /** Returns whether there was one. */
+    clear: (part: Part): boolean => problems.delete(part),
     current: (): IndexProblem | null => problems.get('new') ?? problems.get('older') ?? null,
   };
 }

@@ -16,6 +16,7 @@ const LAB = 'apps: [web]\n';
 interface Indexed extends Engine {
   indexer: Indexer;
   failures: unknown[];
+  counts: { recoveries: number };
   /** Runs a pass, and has everything indexed. */
   pass(): Promise<void>;
 }
@@ -24,6 +25,7 @@ function indexerOf(
   { source, store, reconciler }: Pick<Engine, 'source' | 'store' | 'reconciler'>,
   failures: unknown[],
   memory = () => reconciler.passes.memory(),
+  onRecovered = (): void => undefined,
 ): Indexer {
   return createIndexer({
     reader: source.reader,
@@ -34,6 +36,7 @@ function indexerOf(
     forge: null,
     memory,
     onFailure: (error) => failures.push(error),
+    onRecovered,
     faults: NO_FAULTS,
     now: Date.now,
   });
@@ -42,7 +45,10 @@ function indexerOf(
 async function indexed(options: EngineOptions): Promise<Indexed> {
   const engine = await buildEngine(options);
   const failures: unknown[] = [];
-  const indexer = indexerOf(engine, failures);
+  const counts = { recoveries: 0 };
+  const indexer = indexerOf(engine, failures, undefined, () => {
+    counts.recoveries += 1;
+  });
   onTestFinished(() => indexer.close());
   const pass = async (): Promise<void> => {
     const outcome = await engine.reconciler.reconcile();
@@ -50,7 +56,7 @@ async function indexed(options: EngineOptions): Promise<Indexed> {
       await indexer.addRefusal(outcome.head.revision);
     await settled(indexer, engine.store);
   };
-  return { ...engine, indexer, failures, pass };
+  return { ...engine, indexer, failures, counts, pass };
 }
 
 /** Waits until everything is indexed, older history too. */
@@ -680,9 +686,11 @@ describe('the history on a disk that is almost full', () => {
     await engine.indexer.catchUp();
     await expect.poll(() => engine.failures.length).toBeGreaterThan(1);
     expect(engine.indexer.problem()?.since).toBe(since);
+    expect(engine.counts.recoveries).toBe(0);
     disk.bavail = 300;
     await settled(engine.indexer, engine.store);
     await expect.poll(() => engine.indexer.problem()).toBeNull();
+    expect(engine.counts.recoveries).toBe(1);
     const subjects = (await all(engine.store)).map(({ subject }) => subject);
     expect(subjects).toEqual([
       'new',

@@ -93,8 +93,9 @@ describe('a first version that crashes', () => {
       { state: 'failing', error: { code: 'crashed', log: ['listening', 'fatal: no database'] } },
     ]);
     const report = await until(
-      () => manager.reports.at(-1) as { apps: { error: { log: string[] } | null }[] } | undefined,
-      (last) => last?.apps[0]?.error != null,
+      () => manager.reports.at(-1) as { apps: { error: { log?: string[] } | null }[] } | undefined,
+      // A report can be due between the look that finds the crash and the one that has read its log.
+      (last) => last?.apps[0]?.error?.log !== undefined,
     );
     expect(report?.apps[0]?.error?.log).toEqual(['listening', 'fatal: no database']);
   });

@@ -80,9 +80,12 @@ export default {
       name: 'loaded-on-demand',
       comment: 'modules that a start does not need are loaded by import(): otherwise they take a third of it',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/store/(mongo|history/mongo|reports/mongo|open/mongo)' },
+      from: {
+        path: '^src/',
+        pathNot: '^src/(mongo|store/(schema/mongo|mongo|history/mongo|reports/mongo|open/mongo))',
+      },
       to: {
-        path: `^src/(serve\\.ts$|store/(mongo|history/mongo|reports/mongo|open/mongo)|service/observability/exposition)|node_modules/pino-pretty/`,
+        path: `^src/(serve\\.ts$|mongo/|store/(schema/mongo|mongo|history/mongo|reports/mongo|open/mongo)|service/observability/exposition)|node_modules/pino-pretty/`,
         dynamic: false,
         dependencyTypesNot: ['type-only'],
       },

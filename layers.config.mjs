@@ -79,8 +79,16 @@ export const layers = {
     may: ['errors', 'async', 'disk', 'faults', 'protocol', 'desired', 'ids', 'history'],
     promise: 'where revisions come from and where commits go',
   },
+  sqlite: {
+    may: ['errors', 'async', 'disk'],
+    promise: 'a file of SQLite: connections, transactions, errors, and whether it is still in place',
+  },
+  mongo: {
+    may: ['errors'],
+    promise: 'a database in MongoDB: its connection, errors, and what its server is',
+  },
   store: {
-    may: ['errors', 'async', 'disk', 'protocol', 'desired', 'ids', 'plan', 'history'],
+    may: ['errors', 'async', 'disk', 'sqlite', 'mongo', 'protocol', 'desired', 'ids', 'plan', 'history'],
     promise: 'applied objects, ids, operations, the history, reports',
   },
   reconcile: {
@@ -284,7 +292,6 @@ export const rooms = {
     },
   },
   store: {
-    closed: { may: [], promise: 'the error of a store that is closed' },
     operation: { may: [], promise: 'a change of ids without a commit' },
     act: { may: ['operation'], promise: 'what was done to which objects' },
     entry: { may: ['operation', 'act'], promise: 'an entry of the history' },
@@ -299,25 +306,29 @@ export const rooms = {
       may: ['operation', 'act', 'store', 'if-match', 'object-id'],
       promise: 'what a pass, a raise or a seeding changes, the same in every store',
     },
-    'schema-version': { may: [], promise: 'refuses a store of another version' },
+    space: { may: [], promise: 'what is left free on the disk of a file' },
+    schema: {
+      may: ['entry'],
+      promise: 'tables and collections, and their versions',
+    },
     sqlite: {
-      may: ['closed', 'operation', 'act', 'entry', 'store', 'object-id', 'rules', 'schema-version'],
+      may: ['operation', 'act', 'entry', 'schema', 'store', 'object-id', 'rules'],
       promise: 'a file: its connections and transactions, and the objects in it',
     },
     mongo: {
-      may: ['closed', 'operation', 'act', 'entry', 'store', 'object-id', 'rules', 'schema-version'],
+      may: ['operation', 'act', 'entry', 'schema', 'store', 'object-id', 'rules'],
       promise: 'a database that several managers share, and the objects in it',
     },
     history: {
-      may: ['act', 'entry', 'sqlite', 'mongo'],
+      may: ['act', 'entry', 'space', 'sqlite', 'mongo'],
       promise: 'acts and entries of the history, in a file and in a database',
     },
     reports: {
-      may: ['closed', 'object-id', 'sqlite', 'mongo'],
+      may: ['object-id', 'space', 'schema', 'sqlite', 'mongo'],
       promise: 'reports of devices, in a file and in a database',
     },
     open: {
-      may: ['store', 'sqlite', 'mongo', 'history', 'reports'],
+      may: ['space', 'schema', 'store', 'sqlite', 'mongo', 'history', 'reports'],
       promise: 'opens a store, and returns its ports',
     },
   },

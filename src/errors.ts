@@ -175,3 +175,8 @@ export function descriptorAdvice(text: string): string | null {
 
 const TOO_FEW_DESCRIPTORS =
   'too many files are open; raise the limit of open files (ulimit -n; LimitNOFILE= in a unit)';
+
+/** Returns the error of every call on a closed store. */
+export function closedError(): HoldfastError {
+  return new HoldfastError('unavailable', 'the store is closed');
+}

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { messageOf } from '../../src/errors.ts';
-import { openWithoutLog } from '../../src/store/sqlite/connection.ts';
+import { openWithoutLog } from '../../src/sqlite/connection.ts';
 import type { ApplyBatch } from '../../src/store/store.ts';
 import { onTickingClock, yieldsDuring } from '../support/yielding.ts';
 import {

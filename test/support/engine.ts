@@ -14,7 +14,7 @@ import { openClone } from '../../src/source/git/clone/clone.ts';
 import type { Source, SourceOrigin } from '../../src/source/source.ts';
 
 import { openSqliteStore } from '../../src/store/open/sqlite.ts';
-import type { ReadDisk } from '../../src/store/sqlite/space.ts';
+import type { ReadDisk } from '../../src/store/space.ts';
 
 import type { Store } from '../../src/store/store.ts';
 import { type FlatStore, flat } from './flat-store.ts';

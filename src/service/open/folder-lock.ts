@@ -1,8 +1,8 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { HoldfastError } from '../../errors.ts';
-import { type Database, openExclusively } from '../../store/sqlite/connection.ts';
-import { type FileNames, isBusy, storeError } from '../../store/sqlite/errors.ts';
+import { type Database, openExclusively } from '../../sqlite/connection.ts';
+import { type FileNames, isBusy, storeError } from '../../sqlite/errors.ts';
 
 /** The holder of a lock, for the error message that a second manager gets. */
 const Holder = z.object({

@@ -1,5 +1,5 @@
-import type { Session } from '../sqlite/session.ts';
-import type { CheckSpace } from '../sqlite/space.ts';
+import type { Session } from '../../sqlite/session.ts';
+import type { CheckSpace } from '../space.ts';
 import type { Reads, Writes } from '../sqlite/tables.ts';
 import type { HistoryStore } from './port.ts';
 

@@ -172,3 +172,27 @@ export interface FoundEntry {
   document: EntryDocument;
   parts: Omit<EntryPartDocument, 'keys' | 'text'>[];
 }
+
+/** Returns the root of an empty store; `fleet` is the identity of its fleet. */
+export function newFleetRoot(fleet: string): FleetRoot {
+  return {
+    _id: 'fleet',
+    version: 0,
+    writer: '',
+    recent: [],
+    isSettled: true,
+    changes: [],
+    fleet,
+    sequence: 0,
+    claimed: null,
+    attempted: null,
+    applied: null,
+    rules: null,
+    seededFrom: null,
+    defaultFloor: 0,
+    idSequence: 0,
+    allChanged: 0,
+    lastOid: null,
+    history: null,
+  };
+}

@@ -1,7 +1,7 @@
 import type { Collection, Db, Filter } from 'mongodb';
 import type { EntryQuery } from '../entry.ts';
+import { COLLECTIONS } from '../schema/mongo.ts';
 import type { ActDocument, EntryDocument, EntryPartDocument, FoundEntries, FoundEntry } from './documents.ts';
-import { COLLECTIONS } from './schema.ts';
 
 /** `Documents.nextAct`. */
 export async function nextAct(db: Db, after: number): Promise<ActDocument[]> {

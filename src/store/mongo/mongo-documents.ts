@@ -7,8 +7,10 @@ import {
   MongoBulkWriteError,
   type OptionalUnlessRequiredId,
 } from 'mongodb';
+import type { Connection } from '../../mongo/connection.ts';
+import { DUPLICATE_KEY, isDuplicateKey } from '../../mongo/errors.ts';
 import type { EntryQuery } from '../entry.ts';
-import type { Connection } from './connection.ts';
+import { COLLECTIONS } from '../schema/mongo.ts';
 import type {
   ActDocument,
   Change,
@@ -22,8 +24,6 @@ import type {
   StagedChange,
 } from './documents.ts';
 import { findByPrefix, findEntries, findEntry, nextAct } from './entry-queries.ts';
-import { DUPLICATE_KEY, isDuplicateKey } from './errors.ts';
-import { COLLECTIONS } from './schema.ts';
 
 /** The database behind the store, accessed through MongoDB's own driver. */
 export class MongoDocuments implements Documents {

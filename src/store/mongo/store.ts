@@ -1,7 +1,7 @@
+import { closedError } from '../../errors.ts';
 import { type CounterRow, kindOfCounter, type SeedBatch } from '../../ids/id-store.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { keyOf, type ObjectKey } from '../../protocol/name.ts';
-import { closedError } from '../closed.ts';
 import { oidGenerator } from '../object-id.ts';
 import type { Operation } from '../operation.ts';
 import { applyBatch } from '../rules/apply.ts';

@@ -1,13 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { HoldfastError } from '../../errors.ts';
+import { Connection } from '../../mongo/connection.ts';
+import type { ServerInfo } from '../../mongo/server-info.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { mongoHistory } from '../history/mongo.ts';
-import { Connection } from '../mongo/connection.ts';
+import { newFleetRoot } from '../mongo/documents.ts';
 import { MongoDocuments } from '../mongo/mongo-documents.ts';
-import { prepareSchema } from '../mongo/schema.ts';
-import type { ServerInfo } from '../mongo/server-info.ts';
 import { DocumentStore } from '../mongo/store.ts';
 import { MongoReports } from '../reports/mongo/reports.ts';
+import { prepareSchema } from '../schema/mongo.ts';
 import type { Ports } from './ports.ts';
 
 export interface MongoStoreOptions {
@@ -28,6 +29,7 @@ export interface MongoStoreOptions {
   signal?: AbortSignal;
 }
 
+const FLEET_BYTES = 16;
 const LONGEST_PAUSE = 100;
 /** Characters: far below the 16 MiB that a document can have, and enough for a pass with a thousand apps. */
 const INLINE_LIMIT = 1_000_000;
@@ -40,7 +42,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Ports>
   const { defaults, random, maxReportBytes = Number.POSITIVE_INFINITY, onUnavailable } = options;
   const connection = new Connection({
     ...options,
-    prepare: (db) => prepareSchema(db, random),
+    prepare: (db) => prepareSchema(db, newFleetRoot(Buffer.from(random(FLEET_BYTES)).toString('hex'))),
   });
   try {
     await connection.open();

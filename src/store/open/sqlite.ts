@@ -2,8 +2,6 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { HoldfastError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import { sqliteHistory } from '../history/sqlite.ts';
-import { sqliteReports } from '../reports/sqlite/reports.ts';
 import {
   type Connections,
   closeOnFailure,
@@ -11,13 +9,15 @@ import {
   openReader,
   openWriter,
   rollBackJournal,
-} from '../sqlite/connection.ts';
-import { storeError } from '../sqlite/errors.ts';
-import { checkLog, LogPosition } from '../sqlite/log.ts';
-import { checkHeader, MIGRATIONS, migrate } from '../sqlite/migrations.ts';
-import { createFileCheck } from '../sqlite/open-files.ts';
-import { Session } from '../sqlite/session.ts';
-import { createSpaceCheck, type ReadDisk } from '../sqlite/space.ts';
+} from '../../sqlite/connection.ts';
+import { storeError } from '../../sqlite/errors.ts';
+import { checkLog, LogPosition } from '../../sqlite/log.ts';
+import { createFileCheck } from '../../sqlite/open-files.ts';
+import { Session } from '../../sqlite/session.ts';
+import { sqliteHistory } from '../history/sqlite.ts';
+import { sqliteReports } from '../reports/sqlite/reports.ts';
+import { checkHeader, MIGRATIONS, migrate } from '../schema/migrations.ts';
+import { createSpaceCheck, type ReadDisk } from '../space.ts';
 import { SqliteStore } from '../sqlite/store.ts';
 import { prepareReads, prepareWrites } from '../sqlite/tables.ts';
 import type { Ports } from './ports.ts';

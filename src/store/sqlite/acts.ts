@@ -1,5 +1,5 @@
+import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
 import { type Act, actOf, actRows, type NewAct } from '../act.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
 
 /** Writes acts, inside the caller's transaction. */
 export class Acts {

@@ -1,8 +1,8 @@
 import { FRESH_COUNTER } from '../../ids/counter.ts';
 import { type CounterKind, type CounterRow, kindOfCounter } from '../../ids/id-store.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
+import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
 import type { StoredCounter } from '../rules/work.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
 
 /** The number of rows that are read or changed in one turn of the event loop. */
 const PAGE = 500;

@@ -1,5 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { Pace } from '../../async/pace.ts';
+import { type Database, prepare, type SqlValue, type Statement } from '../../sqlite/connection.ts';
 import {
   ENTRY_STATES,
   type EntryBatch,
@@ -16,7 +17,6 @@ import {
   superseded,
 } from '../entry.ts';
 import type { Acts } from './acts.ts';
-import { type Database, prepare, type SqlValue, type Statement } from './connection.ts';
 
 interface BodyRow {
   n: number;

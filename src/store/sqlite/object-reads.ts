@@ -1,9 +1,9 @@
 import { forEachYielding } from '../../async/pace.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Kind } from '../../protocol/name.ts';
+import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
 import { appliedObject, groupContent, type ObjectRow, storedApp, storedGroup } from '../rules/rows.ts';
 import type { AppliedObject, StoredApp, StoredGroup } from '../store.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
 import { FIND_OBJECT, fileOrigin, NAMES, SELECT_OBJECTS } from './rows.ts';
 
 /** The columns of an object that `AppliedObject` is made from. */

@@ -1,8 +1,8 @@
 import type { FileOrigin } from '../../plan/step.ts';
 import type { Kind } from '../../protocol/name.ts';
+import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
 import type { ObjectRow } from '../rules/rows.ts';
 import type { ObjectContent } from '../rules/work.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
 import { FIND_OBJECT, NAMES } from './rows.ts';
 
 /** Changes apps and device groups, inside the caller's transaction. */

@@ -1,7 +1,7 @@
 import { HoldfastError } from '../../errors.ts';
 import type { HistoryPoint } from '../../ids/id-store.ts';
+import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
 import type { StoreState } from '../store.ts';
-import { type Database, prepare, type Statement } from './connection.ts';
 
 interface StateRow {
   fleet: string;

@@ -1,6 +1,7 @@
 import { Pace } from '../../async/pace.ts';
 import type { CounterRow, SeedBatch } from '../../ids/id-store.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
+import type { Session } from '../../sqlite/session.ts';
 import type { Operation } from '../operation.ts';
 import { applyBatch } from '../rules/apply.ts';
 import { claimHead } from '../rules/claim.ts';
@@ -19,7 +20,6 @@ import type {
   StoredGroup,
   StoreState,
 } from '../store.ts';
-import type { Session } from './session.ts';
 import type { Reads, Writes } from './tables.ts';
 
 /** What a store is made of. */

@@ -1,7 +1,7 @@
 import type { AppDefaults } from '../../protocol/app.ts';
+import type { Database } from '../../sqlite/connection.ts';
 import { type NewOid, oidGenerator } from '../object-id.ts';
 import { ActReads, Acts } from './acts.ts';
-import type { Database } from './connection.ts';
 import { CounterReads, Counters } from './counters.ts';
 import { History, HistoryReads } from './history.ts';
 import { ObjectReads } from './object-reads.ts';

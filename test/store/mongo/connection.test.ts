@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { Connection } from '../../../src/store/mongo/connection.ts';
+import { Connection } from '../../../src/mongo/connection.ts';
 import { MongoProxy } from '../../support/mongo-proxy.ts';
 import { rejection } from '../contract/support.ts';
 import { newDatabase, SERVER } from './test-database.ts';

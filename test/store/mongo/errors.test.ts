@@ -13,7 +13,7 @@ import {
 } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import type { HoldfastError } from '../../../src/errors.ts';
-import { openError, storeError } from '../../../src/store/mongo/errors.ts';
+import { openError, storeError } from '../../../src/mongo/errors.ts';
 
 const SECRET = 'mongodb://ann:hunter2@one/';
 

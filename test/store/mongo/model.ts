@@ -18,7 +18,7 @@ import type {
   ObjectScan,
   StagedChange,
 } from '../../../src/store/mongo/documents.ts';
-import { newFleetRoot } from '../../../src/store/mongo/schema.ts';
+import { newFleetRoot } from '../../../src/store/mongo/documents.ts';
 import { DocumentStore, type DocumentStoreOptions } from '../../../src/store/mongo/store.ts';
 import type { Ports } from '../../../src/store/open/ports.ts';
 import type { Store } from '../../../src/store/store.ts';

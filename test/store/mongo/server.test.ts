@@ -1,8 +1,8 @@
 import { type Collection, ObjectId } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SCHEMA_VERSION } from '../../../src/store/mongo/schema.ts';
-import { describeServer } from '../../../src/store/mongo/server-info.ts';
-import { LAST_UNRELEASED } from '../../../src/store/schema-version.ts';
+import { describeServer } from '../../../src/mongo/server-info.ts';
+import { SCHEMA_VERSION } from '../../../src/store/schema/mongo.ts';
+import { LAST_UNRELEASED } from '../../../src/store/schema/version.ts';
 import { AT, app, appId, appStep, CONTEXT, group, groupStep, pass } from '../contract/support.ts';
 import {
   dropDatabase,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
-import { storeError } from '../../../src/store/sqlite/errors.ts';
+import { storeError } from '../../../src/sqlite/errors.ts';
 
 function failureOf(work: () => unknown): unknown {
   try {

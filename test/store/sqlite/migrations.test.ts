@@ -1,9 +1,9 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { kindOf } from '../../../src/errors.ts';
-import { LAST_UNRELEASED } from '../../../src/store/schema-version.ts';
-import { type Database, prepare } from '../../../src/store/sqlite/connection.ts';
-import { checkHeader, MIGRATIONS, type Migration, migrate } from '../../../src/store/sqlite/migrations.ts';
+import { type Database, prepare } from '../../../src/sqlite/connection.ts';
+import { checkHeader, MIGRATIONS, type Migration, migrate } from '../../../src/store/schema/migrations.ts';
+import { LAST_UNRELEASED } from '../../../src/store/schema/version.ts';
 
 let db: Database;
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { keepsReserve, type Space } from '../../../src/store/sqlite/space.ts';
+import { keepsReserve, type Space } from '../../../src/store/space.ts';
 
 const MIB = 2 ** 20;
 const LARGE: Space = { total: 100_000 * MIB, free: 256 * MIB, unused: 0, growth: 0 };

@@ -1,5 +1,5 @@
 import { BSON, type Db, type Document, type Filter, ObjectId } from 'mongodb';
-import { COLLECTIONS } from '../../mongo/schema.ts';
+import { COLLECTIONS } from '../../schema/mongo.ts';
 import type { ReportQuery } from '../report.ts';
 
 /** A report that came through the API. The fields besides `body` are there to be searched; its `_id` is of the driver. */

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import { closedError } from '../../../errors.ts';
+import type { Connection } from '../../../mongo/connection.ts';
 import { Report } from '../../../protocol/report.ts';
-import { closedError } from '../../closed.ts';
-import type { Connection } from '../../mongo/connection.ts';
-import { COLLECTIONS } from '../../mongo/schema.ts';
+import { COLLECTIONS } from '../../schema/mongo.ts';
 import { dropAll } from '../drop-all.ts';
 import { ReportIntake, type ReportList } from '../intake.ts';
 import type { OpenReports } from '../port.ts';

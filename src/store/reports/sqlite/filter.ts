@@ -1,4 +1,4 @@
-import type { SqlValue } from '../../sqlite/connection.ts';
+import type { SqlValue } from '../../../sqlite/connection.ts';
 import type { ReportQuery, TimeComparison } from '../report.ts';
 
 /** The filters of a query in SQL: the index to use, and the conditions with their values. */

@@ -1,6 +1,6 @@
 import { Pace } from '../../../async/pace.ts';
 import type { Report } from '../../../protocol/report.ts';
-import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
+import { type Database, prepare, type Statement } from '../../../sqlite/connection.ts';
 import type { ReportPage, ReportQuery, StoredReport } from '../report.ts';
 import { reportFilter, timeCondition } from './filter.ts';
 

@@ -1,7 +1,7 @@
 import { Pace } from '../../../async/pace.ts';
+import type { Database } from '../../../sqlite/connection.ts';
+import type { Session } from '../../../sqlite/session.ts';
 import type { NewOid } from '../../object-id.ts';
-import type { Database } from '../../sqlite/connection.ts';
-import type { Session } from '../../sqlite/session.ts';
 import { dropAll } from '../drop-all.ts';
 import { ReportIntake, type ReportList } from '../intake.ts';
 import type { OpenReports } from '../port.ts';

@@ -1,4 +1,4 @@
-import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
+import { type Database, prepare, type Statement } from '../../../sqlite/connection.ts';
 import type { SerializedReport } from '../intake.ts';
 import { indexText } from './filter.ts';
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { HoldfastError } from '../../errors.ts';
+import { HoldfastError } from '../errors.ts';
 
 /** Throws `unavailable` if the files that this process has open are no longer those at their paths. */
 export type CheckFiles = () => void;

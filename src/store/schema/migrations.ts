@@ -1,9 +1,9 @@
 import { HoldfastError } from '../../errors.ts';
-import { LAST_UNRELEASED, refuseOtherSchema } from '../schema-version.ts';
-import { type Database, prepare } from './connection.ts';
-import { isNotADatabase, REMEDY } from './errors.ts';
-import { createSchema } from './schema.ts';
-import { inTransaction } from './transaction.ts';
+import { type Database, prepare } from '../../sqlite/connection.ts';
+import { isNotADatabase, REMEDY } from '../../sqlite/errors.ts';
+import { inTransaction } from '../../sqlite/transaction.ts';
+import { createSchema } from './sqlite.ts';
+import { LAST_UNRELEASED, refuseOtherSchema } from './version.ts';
 
 /** Brings a database from one version to the next, inside a transaction. `fleet` is the identity for a new database. */
 export type Migration = (db: Database, fleet: string) => void;

@@ -1,5 +1,5 @@
+import { type Database, prepare } from '../../sqlite/connection.ts';
 import { ENTRY_STATES, keys } from '../entry.ts';
-import { type Database, prepare } from './connection.ts';
 
 /**
  * The first version to be released.

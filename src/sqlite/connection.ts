@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { HoldfastError } from '../../errors.ts';
+import { HoldfastError } from '../errors.ts';
 
 export type Database = InstanceType<typeof DatabaseSync>;
 export type SqlValue = string | number | Uint8Array | null;

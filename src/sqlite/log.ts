@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { HoldfastError } from '../../errors.ts';
+import { HoldfastError } from '../errors.ts';
 import { type Database, openWithoutLog, prepare, type Statement } from './connection.ts';
 
 /**

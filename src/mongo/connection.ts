@@ -6,8 +6,7 @@ import {
   ReadConcern,
   type TopologyDescription,
 } from 'mongodb';
-import { HoldfastError } from '../../errors.ts';
-import { closedError } from '../closed.ts';
+import { closedError, HoldfastError } from '../errors.ts';
 import { isNoServer, openError, storeError } from './errors.ts';
 import { describeServer, type ServerInfo } from './server-info.ts';
 

@@ -1,4 +1,4 @@
-import { HoldfastError } from '../errors.ts';
+import { HoldfastError } from '../../errors.ts';
 
 /** Schemas up to this version, of either store, were never released; such stores are refused. */
 export const LAST_UNRELEASED = 6;

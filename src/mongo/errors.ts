@@ -8,7 +8,7 @@ import {
   MongoServerSelectionError,
   MongoWriteConcernError,
 } from 'mongodb';
-import { HoldfastError } from '../../errors.ts';
+import { HoldfastError } from '../errors.ts';
 
 /** Error codes of the server in words; each follows "the store". */
 const WORDS: ReadonlyMap<number, string> = new Map([

@@ -1,7 +1,6 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
-import { refuseOtherSchema } from '../schema-version.ts';
-import type { FleetRoot } from './documents.ts';
-import { isDuplicateKey, isIndexConflict } from './errors.ts';
+import { isDuplicateKey, isIndexConflict } from '../../mongo/errors.ts';
+import { refuseOtherSchema } from './version.ts';
 
 /** The names of the collections. Nebula's Kafka reporter fills that of the reports, too. */
 export const COLLECTIONS = {
@@ -16,8 +15,6 @@ export const COLLECTIONS = {
 
 /** Raised with every change of the meaning of documents. */
 export const SCHEMA_VERSION = 7;
-
-const FLEET_BYTES = 16;
 
 type Index = [keys: IndexSpecification, options: CreateIndexesOptions];
 
@@ -45,19 +42,20 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
   ],
 };
 
-interface SchemaDocument {
+/** A document of the state. */
+interface Versioned {
   _id: string;
   version: number;
 }
 
 /**
- * Creates what is missing: indexes, the root, the version of the schema. Several managers can do so at
+ * Creates what is missing: indexes, this root, the version of the schema. Several managers can do so at
  * the same time: each step does nothing if it is already done. Changes nothing if `refuseOther` rejects.
  */
-export async function prepareSchema(db: Db, random: (size: number) => Uint8Array): Promise<void> {
+export async function prepareSchema(db: Db, root: Versioned): Promise<void> {
   await refuseOther(db);
   await createIndexes(db);
-  await createOnce(db, newFleetRoot(Buffer.from(random(FLEET_BYTES)).toString('hex')));
+  await createOnce(db, root);
   await createOnce(db, { _id: 'schema', version: SCHEMA_VERSION });
   await refuseOther(db);
 }
@@ -79,7 +77,7 @@ async function createIndex(db: Db, name: string, [keys, options]: Index): Promis
 
 /** Rejects as `invalid` if a newer or an unreleased version of the product has used the database. */
 async function refuseOther(db: Db): Promise<void> {
-  const schema = await db.collection<SchemaDocument>(COLLECTIONS.state).findOne({ _id: 'schema' });
+  const schema = await db.collection<Versioned>(COLLECTIONS.state).findOne({ _id: 'schema' });
   if (schema === null) return;
   refuseOtherSchema(
     schema.version,
@@ -88,34 +86,10 @@ async function refuseOther(db: Db): Promise<void> {
   );
 }
 
-async function createOnce(db: Db, document: { _id: string; version: number }): Promise<void> {
+async function createOnce(db: Db, document: Versioned): Promise<void> {
   try {
-    await db.collection<SchemaDocument>(COLLECTIONS.state).insertOne({ ...document });
+    await db.collection<Versioned>(COLLECTIONS.state).insertOne({ ...document });
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
   }
-}
-
-/** Returns the root of an empty store; `fleet` is the identity of its fleet. */
-export function newFleetRoot(fleet: string): FleetRoot {
-  return {
-    _id: 'fleet',
-    version: 0,
-    writer: '',
-    recent: [],
-    isSettled: true,
-    changes: [],
-    fleet,
-    sequence: 0,
-    claimed: null,
-    attempted: null,
-    applied: null,
-    rules: null,
-    seededFrom: null,
-    defaultFloor: 0,
-    idSequence: 0,
-    allChanged: 0,
-    lastOid: null,
-    history: null,
-  };
 }

@@ -1,7 +1,7 @@
 import { type StatsFs, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HoldfastError } from '../../errors.ts';
-import { type Database, prepare } from './connection.ts';
+import { HoldfastError } from '../errors.ts';
+import { type Database, prepare } from '../sqlite/connection.ts';
 
 /** What waits until there is more room, with the share of the reserve that it leaves free. */
 const USES = {

@@ -1,6 +1,5 @@
-import { descriptorShortage } from '../../disk/descriptors.ts';
-import { HoldfastError } from '../../errors.ts';
-import { closedError } from '../closed.ts';
+import { descriptorShortage } from '../disk/descriptors.ts';
+import { closedError, HoldfastError } from '../errors.ts';
 
 /** The remedy for a store that SQLite cannot read. */
 export const REMEDY =

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { Queue } from '../../async/queue.ts';
-import { closedError } from '../closed.ts';
+import { Queue } from '../async/queue.ts';
+import { closedError } from '../errors.ts';
 import { type Connections, closeConnections } from './connection.ts';
 import { storeError } from './errors.ts';
 import type { CheckFiles } from './open-files.ts';

@@ -351,8 +351,9 @@ export const rooms = {
   reconcile: {
     status: { may: [], promise: 'what the manager says of itself, and of problems' },
     backoff: { may: ['status'], promise: 'when something that failed is tried again' },
-    pass: { may: [], promise: 'one pass: reads, plans, applies' },
-    events: { may: ['status', 'pass'], promise: 'the names and data of events' },
+    follower: { may: [], promise: 'reads the state of the store, and says what other managers have changed' },
+    pass: { may: ['follower'], promise: 'one pass: reads, plans, applies' },
+    events: { may: ['status', 'follower', 'pass'], promise: 'the names and data of events' },
     history: { may: ['pass'], promise: 'indexes the history, and reads it' },
     'origin-watch': { may: ['status', 'backoff'], promise: 'polls origin, and knows how that went' },
     schedule: { may: ['status', 'origin-watch'], promise: 'when the next pass runs' },

@@ -83,7 +83,9 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
   const pass = async (): Promise<PassOutcome> => {
     if (isClosed) return CLOSING;
     const outcome = await attempt(passes);
-    if (outcome.ok) await tellChanged(changedBy(outcome.report), emit);
+    if (outcome.ok) await tellChanged(outcome.report, emit);
+    // What the store took is not known.
+    else if (passes.memory() === null) emit('changed', { keys: null });
     return end(outcome);
   };
   const flight = createSingleFlight(pass);
@@ -169,15 +171,11 @@ async function passAt(passes: SingleFlight<PassOutcome>, revision: string): Prom
   return latest?.ok === true && latest.report.head.revision === revision ? latest : passes.request();
 }
 
-async function tellChanged(keys: readonly string[], emit: Emit<ReconcileEvents>): Promise<void> {
+async function tellChanged({ steps }: PassReport, emit: Emit<ReconcileEvents>): Promise<void> {
+  const keys = steps.map(({ kind, name }) => keyOf(kind, name));
   if (keys.length > 0) emit('changed', { keys });
   // The listeners of this event and of the next take some milliseconds after a large pass: the event loop gets a turn between.
   if (keys.length >= MANY) await setImmediate();
-}
-
-/** Returns the keys of the objects that the pass changed, or found changed by another manager. */
-function changedBy({ steps, changedElsewhere }: PassReport): string[] {
-  return [...steps.map(({ kind, name }) => keyOf(kind, name)), ...changedElsewhere];
 }
 
 async function attempt(passes: PassRunner): Promise<PassOutcome> {

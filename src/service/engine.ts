@@ -15,6 +15,7 @@ import type { Clock } from '../process/clock.ts';
 import type { AppDefaults } from '../protocol/app.ts';
 import { type BranchPlans, createBranchPlans } from '../reconcile/branch-plan.ts';
 import type { ReconcileEvents } from '../reconcile/events.ts';
+import { createFollower, type Follower } from '../reconcile/follower.ts';
 import type { HistoryDependencies } from '../reconcile/history/dependencies.ts';
 import { createIndexer, type Indexer } from '../reconcile/history/indexer.ts';
 import { createPast, type Past } from '../reconcile/history/past.ts';
@@ -24,7 +25,7 @@ import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
 import type { HistoryStore } from '../store/history/port.ts';
-import type { Store } from '../store/store.ts';
+import type { SharedStore, Store } from '../store/store.ts';
 import type { ServiceMetrics } from './observability/metrics.ts';
 import { createPassLog } from './observability/pass-log.ts';
 import { createRecordLog } from './observability/record-log.ts';
@@ -40,6 +41,7 @@ type ServiceEvents = ReconcileEvents & IdEvents;
 export interface EngineParts {
   source: Source;
   store: Store;
+  shared: SharedStore | null;
   history: HistoryStore;
   idReader: OpenedStore['idReader'];
   defaults: AppDefaults;
@@ -77,11 +79,13 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   );
   const { emit } = events;
   const keeper = openKeeper(parts, emit);
-  const info = openInfoCache(config, parts);
+  const follower = openFollower(config, parts, emit);
+  const info = openInfoCache(config, parts, follower);
   const { indexer, past } = buildHistory(parts, () => reconciler.passes.memory());
-  addListeners(events, { info, keeper, indexer }, parts);
+  addListeners(events, { info, follower, keeper, indexer }, parts);
   const reconciler = createReconciler({
     ...parts,
+    follower,
     strict: config.STRICT,
     pollInterval: config.GIT_POLL_INTERVAL * 1000,
     now,
@@ -113,7 +117,7 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
 /** Who listens to what. Listeners are called in this order. */
 function addListeners(
   { on }: Hub<ServiceEvents>,
-  { info, keeper, indexer }: Pick<Engine, 'info' | 'keeper' | 'indexer'>,
+  { info, follower, keeper, indexer }: Pick<Engine, 'info' | 'keeper' | 'indexer'> & { follower: Follower },
   { metrics, logger, clock: { now } }: EngineParts,
 ): void {
   const logPass = createPassLog(logger, now);
@@ -133,6 +137,7 @@ function addListeners(
     ),
   );
 
+  on('passed', () => follower.expire());
   on('passed', ({ outcome, status }) => logPass(outcome, status));
   on('passed', ({ outcome, status }) => metrics.countPass(outcome, status));
   on('passed', ({ outcome }) => indexAfter(indexer, outcome));
@@ -194,12 +199,19 @@ function openKeeper(
   });
 }
 
-function openInfoCache({ CACHE_TIME }: Config, { store, clock }: EngineParts): InfoCache {
+/** A store that no other process changes is read again only after this one has changed it. */
+function openFollower({ CACHE_TIME }: Config, parts: EngineParts, emit: Emit<ReconcileEvents>): Follower {
+  const { store, shared, clock } = parts;
+  const lifetime = shared === null && CACHE_TIME > 0 ? Number.POSITIVE_INFINITY : CACHE_TIME * 1000;
+  return createFollower({ store, shared, lifetime, elapsed: clock.elapsed, emit });
+}
+
+function openInfoCache({ CACHE_TIME }: Config, { store }: EngineParts, follower: Follower): InfoCache {
   return createInfoCache({
     store,
+    follower,
     render: renderInfo,
-    lifetime: CACHE_TIME * 1000,
-    elapsed: clock.elapsed,
+    isOff: CACHE_TIME === 0,
     storeTimeout: () => wait(STORE_TIMEOUT, undefined, { ref: false }),
   });
 }

@@ -93,7 +93,7 @@ async function serveFrom(
   const stop = createStopClock(environment.stopping);
   const callDeadline = stop.expired.calls;
   const opened = await openStore(config, { data, defaults, logger, callDeadline });
-  const { store, history, reports, idReader } = opened;
+  const { store, reports } = opened;
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -101,9 +101,9 @@ async function serveFrom(
     mayCreate: async () => (await store.state()).applied === null,
   });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
-  const shared = { store, reports, defaults, logger, devices, metrics, clock };
-  const engine = buildEngine(config, { ...shared, history, source, idReader, faults, onProgress });
-  const parts = { ...engine, ...shared, authenticator, followed: source.address };
+  const common = { ...opened, defaults, logger, devices, metrics, clock };
+  const engine = buildEngine(config, { ...common, source, faults, onProgress });
+  const parts = { ...engine, ...common, authenticator, followed: source.address };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);

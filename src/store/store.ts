@@ -55,7 +55,7 @@ export interface StoreState extends IdState {
   attempted: { revision: string; at: number } | null;
   /** `ApplyBatch.rules` of the last applied batch; null if none was applied yet. */
   rules: string | null;
-  /** Identifies this state for `changedObjects`; null if the store does not track changes. */
+  /** Identifies this state for `changedObjects`; null if the store is not shared, or before its first write. */
   mark: string | null;
 }
 
@@ -130,13 +130,22 @@ export interface ObjectReads {
   group(name: string): Promise<AtRevision<StoredGroup | null>>;
 }
 
-/** Reads what devices are served, and which objects may have changed. */
-export interface DeviceReads extends StoreProgress {
+/** Reads what devices are served. */
+export interface DeviceReads {
   /**
    * Resolves to a group and its apps from one snapshot; to null if there is no such group. Rejects as `unavailable` if
    * the group lists an app that is not stored (see `seedCounters`): devices stop every app that is left out.
    */
   groupInfo(name: string): Promise<GroupInfo | null>;
+}
+
+/** What a store that several managers share tells of what others have changed. */
+export interface SharedStore {
+  /**
+   * Resolves to the objects that changed after the state with this `mark` was read, and possibly others. Resolves to
+   * null if any object may have changed: the store kept no mark, the mark is too old, or the store was restored.
+   */
+  changedObjects(mark: string): Promise<ChangedObjects | null>;
   /**
    * Resolves to the objects that may have changed for devices after `since` was read. For every group whose `groupInfo`
    * has changed, the result names the group or one of the apps that it had; it can name more objects. A change of its
@@ -166,11 +175,6 @@ export interface PassStore extends StoreProgress, IdStore {
   apply(batch: ApplyBatch): Promise<AssignedId[]>;
   /** Resolves to all applied objects, for the first plan of a process. */
   appliedObjects(): Promise<AppliedObject[]>;
-  /**
-   * Resolves to the objects that changed after the state with this `mark` was read, and possibly others. Resolves to
-   * null if any object may have changed: the store keeps no marks, the mark is too old, or the store was restored.
-   */
-  changedObjects(mark: string): Promise<ChangedObjects | null>;
 }
 
 /** Raises ids without a commit, and logs these operations as acts. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/process/clock.ts';
-import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { SMALL_FLEET, startManager } from '../support/manager.ts';
 
 const HOUR = 3_600_000;
 const WEB = '/api/v2/apps/web';
@@ -16,34 +16,12 @@ class ManualClock implements Clock {
   readonly elapsed = (): number => this.monotonic;
 }
 
-/**
- * Raises every prune id in the store without the manager, so that replies have it only once the cached ones are too
- * old.
- */
-function raisePruneIds({ dataFolder }: TestManager): void {
-  const db = new DatabaseSync(join(dataFolder, 'store.sqlite'), { timeout: 5000 });
-  db.exec(`UPDATE state SET id_sequence = id_sequence + 1;
-    UPDATE counters SET last = last + 1, changed = (SELECT id_sequence FROM state) WHERE kind = 'prune'`);
-  db.close();
-}
-
 async function start(settings: Record<string, string> = {}) {
   const clock = new ManualClock();
   return { clock, manager: await startManager({ files: SMALL_FLEET, clock, settings }) };
 }
 
 describe('a clock that is set back by hours', () => {
-  it('does not keep a cached reply for longer than CACHE_TIME', async () => {
-    const { clock, manager } = await start({ CACHE_TIME: '10' });
-    const before = (await manager.get(INFO)).body.prune_id;
-    raisePruneIds(manager);
-    clock.wall -= 5 * HOUR;
-    clock.monotonic += 9000;
-    expect((await manager.get(INFO)).body.prune_id).toBe(before);
-    clock.monotonic += 1001;
-    expect((await manager.get(INFO)).body.prune_id).toBe(before + 1);
-  });
-
   it('still raises an id by one for each change, and lowers none', async () => {
     const { clock, manager } = await start();
     const ids = async (): Promise<number[]> => {

@@ -179,6 +179,18 @@ describe('a pass that the store fails to apply', () => {
     },
   );
 
+  it('reports that any object may have changed', async () => {
+    const { faults, wrapStore } = failingApply('unavailable');
+    const engine = await buildEngine({ files: FILES, wrapStore });
+    await engine.reconciler.reconcile();
+    const changed: unknown[] = [];
+    engine.events.on('changed', ({ keys }) => changed.push(keys));
+    faults.left = 1;
+    await engine.commit({ [WEB]: 'container_image: web:2\n' });
+    await engine.reconciler.reconcile();
+    expect(changed).toEqual([null]);
+  });
+
   it('does not clear problems, and raises the number of failures since the first one', async () => {
     const { faults, wrapStore } = failingApply('unavailable');
     const files = { ...FILES, 'apps/bad.yaml': 'ports: [80]\n', 'device-groups/lab.yaml': 'apps: [ghost]\n' };
@@ -219,7 +231,7 @@ describe('a revision that is refused', () => {
 it('a pass reports what changed before it resolves', async () => {
   const changed: string[] = [];
   const engine = await buildEngine({ files: FILES });
-  engine.events.on('changed', ({ keys }) => changed.push(...keys));
+  engine.events.on('changed', ({ keys }) => changed.push(...(keys ?? ['any'])));
   const first = engine.reconciler.reconcile().then(() => [...changed]);
   expect((await first).sort()).toEqual(['app/web', 'device_group/edge']);
   changed.length = 0;

@@ -1,6 +1,5 @@
 import { describe } from 'vitest';
 import { applyContract } from './contract/apply.ts';
-import { changesContract } from './contract/changes.ts';
 import { historyContract } from './contract/history.ts';
 import { idsLoss } from './contract/ids-loss.ts';
 import { idsModel } from './contract/ids-model.ts';
@@ -17,7 +16,6 @@ export function storeContract(name: string, open: OpenStore): void {
     stateContract(open);
     applyContract(open);
     readsContract(open);
-    changesContract(open);
     operationsContract(open);
     historyContract(open);
     seedsContract(open);

@@ -5,6 +5,7 @@ import { createHub, type Emit, type Hub } from '../../src/events/hub.ts';
 import { NO_FAULTS } from '../../src/faults.ts';
 import { createKeeper, type IdEvents, type Keeper } from '../../src/ids/keeper/keeper.ts';
 import type { ReconcileEvents } from '../../src/reconcile/events.ts';
+import { createFollower } from '../../src/reconcile/follower.ts';
 import {
   createReconciler,
   type Reconciler,
@@ -16,7 +17,7 @@ import type { Source, SourceOrigin } from '../../src/source/source.ts';
 import { openSqliteStore } from '../../src/store/open/sqlite.ts';
 import type { ReadDisk } from '../../src/store/space.ts';
 
-import type { Store } from '../../src/store/store.ts';
+import type { SharedStore, Store } from '../../src/store/store.ts';
 import { type FlatStore, flat } from './flat-store.ts';
 import { DEFAULTS } from './fleet.ts';
 import { inDesiredState, temporaryFolder } from './folder.ts';
@@ -91,11 +92,14 @@ export function testEvents(): Hub<ReconcileEvents & IdEvents> {
   });
 }
 
-type ReconcilerParts = Partial<ReconcilerDependencies> & Pick<ReconcilerDependencies, 'source' | 'store'>;
+type ReconcilerParts = Partial<ReconcilerDependencies> &
+  Pick<ReconcilerDependencies, 'source' | 'store'> & { shared?: SharedStore | null };
 
 /** A reconciler without polling, with the shortest delays and without listeners, except for these settings. */
 export function testReconciler(settings: ReconcilerParts): Reconciler {
+  const { store, shared = null, emit = () => undefined } = settings;
   return createReconciler({
+    follower: createFollower({ store, shared, lifetime: 0, elapsed: () => 0, emit }),
     defaults: DEFAULTS,
     strict: false,
     pollInterval: 0,

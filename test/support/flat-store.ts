@@ -1,10 +1,13 @@
 import type { HistoryStore } from '../../src/store/history/port.ts';
 import type { Ports } from '../../src/store/open/ports.ts';
 import type { ReportStore } from '../../src/store/reports/port.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { SharedStore, Store } from '../../src/store/store.ts';
 
 /** All ports of a store in one object, for tests that use many. */
 export type FlatStore = Store & HistoryStore & ReportStore & Pick<Ports, 'close'>;
+
+/** All ports of a store that several managers share. */
+export type SharedFlatStore = FlatStore & SharedStore;
 
 export function flat({ store, history, reports, close }: Ports): FlatStore {
   return joined<FlatStore>({ close }, store, history, reports);

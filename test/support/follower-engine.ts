@@ -2,7 +2,7 @@ import { expect, onTestFinished } from 'vitest';
 import type { Reconciler, ReconcilerDependencies } from '../../src/reconcile/reconciler.ts';
 import { openRemote } from '../../src/source/git/mirror/remote.ts';
 import type { Ports } from '../../src/store/open/ports.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { SharedStore, Store } from '../../src/store/store.ts';
 import { testReconciler } from './engine.ts';
 import { temporaryFolder } from './folder.ts';
 import { remoteOptions, type TestOrigin } from './origin.ts';
@@ -19,11 +19,11 @@ export interface FollowerEngine {
  */
 export async function startFollowerEngine(
   origin: TestOrigin,
-  store: Store & Pick<Ports, 'close'>,
+  store: Store & SharedStore & Pick<Ports, 'close'>,
   settings: Partial<ReconcilerDependencies> = {},
 ): Promise<FollowerEngine> {
   const source = await openRemote(remoteOptions(origin.url, await temporaryFolder()));
-  const reconciler = testReconciler({ source, store, random: () => 0.99, ...settings });
+  const reconciler = testReconciler({ source, store, shared: store, random: () => 0.99, ...settings });
   onTestFinished(async () => {
     await reconciler.close();
     await source.close();

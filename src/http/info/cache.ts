@@ -1,6 +1,6 @@
-import type { GroupInfo } from '../../store/store.ts';
+import type { Follower } from '../../reconcile/follower.ts';
+import type { DeviceReads, GroupInfo } from '../../store/store.ts';
 import { type Cached, createEntries, createEntry, type InfoEntry } from './entries.ts';
-import { createStoreChecks, EXPIRED, type StoreCheck, type StoreCheckDependencies } from './store-checks.ts';
 
 /** The replies to polls, kept in memory by group. */
 export interface InfoCache {
@@ -15,8 +15,12 @@ export interface InfoCache {
   invalidate(keys: Iterable<string> | null): void;
 }
 
-/** What the cache needs. `lifetime` is the greatest age of a reply, in milliseconds; 0 turns the cache off. */
-export interface InfoCacheDependencies extends StoreCheckDependencies {
+/** What the cache needs. */
+export interface InfoCacheDependencies {
+  store: DeviceReads;
+  follower: Pick<Follower, 'check' | 'isFresh' | 'latest' | 'lastStarted'>;
+  /** Whether every caller gets a reply that was read, or compared with the store, after its call. */
+  isOff: boolean;
   /** Resolves to the body of a reply. */
   render(info: GroupInfo): Promise<string>;
   /** Resolves when a device has waited for the store long enough. */
@@ -24,14 +28,21 @@ export interface InfoCacheDependencies extends StoreCheckDependencies {
 }
 
 export function createInfoCache(options: InfoCacheDependencies): InfoCache {
-  const { elapsed, lifetime, storeTimeout } = options;
+  const { follower, isOff, storeTimeout } = options;
   const entries = createEntries();
-  const checks = createStoreChecks(options, entries.carryOver);
   let epoch = 0;
 
-  const make = async (group: string, version: string): Promise<InfoEntry | null> => {
+  /** Returns the entry if it is right, with the applied revision if a read of the state later than the entry has found it. */
+  const current = (group: string): Cached | null => {
+    const entry = entries.get(group);
+    if (entry === undefined || entry.isStale) return null;
+    const { number, revision } = follower.latest();
+    if (number > entry.check) entry.revision = revision;
+    return entry;
+  };
+
+  const make = async (group: string): Promise<InfoEntry | null> => {
     const epochBefore = epoch;
-    const until = elapsed() + lifetime;
     const found = await readGroup(options, group);
     // An entry that was read before a change must not replace one that was read after it.
     const isOvertaken = (entries.get(group)?.epoch ?? 0) > epochBefore;
@@ -39,33 +50,24 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
       if (!isOvertaken) entries.forget(group);
       return null;
     }
-    // Nor is it served again if a change was announced meanwhile.
-    const validity = epochBefore === epoch ? { until, version } : { until: EXPIRED, version: null };
     const entry = createEntry(found.info, found.text, {
-      ...validity,
+      // Nor is it served again if a change was announced meanwhile.
+      isStale: epochBefore !== epoch,
       epoch: epochBefore,
-      check: checks.lastStarted(),
+      check: follower.lastStarted(),
     });
     if (!isOvertaken) entries.keep(group, entry);
     return entry;
   };
 
-  /** Prolongs the entry if the store still has the version from which it was made. Otherwise makes a new one. */
   const renew = async (group: string): Promise<InfoEntry | null> => {
-    const entry = entries.get(group);
-    const { version, until } = await checks.check();
-    if (entry?.version !== version) return make(group, version);
-    entry.until = until;
-    return entry;
+    await follower.check();
+    return current(group) ?? make(group);
   };
 
-  // If the cache is off, every caller gets a reply that was read after its call.
-  const renewShared = lifetime === 0 ? renew : shareCalls(renew, () => epoch);
+  const renewShared = isOff ? renew : shareCalls(renew, () => epoch);
 
-  const ready = (group: string): InfoEntry | null => {
-    const entry = entries.get(group);
-    return entry !== undefined && prolongIfCurrent(entry, checks.latest(), elapsed()) ? entry : null;
-  };
+  const ready = (group: string): InfoEntry | null => (follower.isFresh() ? current(group) : null);
 
   const renewOrServeStale = async (group: string): Promise<InfoEntry | null> => {
     const entry = entries.get(group);
@@ -88,15 +90,6 @@ export function createInfoCache(options: InfoCacheDependencies): InfoCache {
 async function readGroup({ store, render }: InfoCacheDependencies, name: string) {
   const info = await store.groupInfo(name);
   return info === null ? null : { info, text: await render(info) };
-}
-
-/**
- * Prolongs an entry with the version of the latest check: it is valid as long as that check. Returns whether the entry can be
- * served as it is.
- */
-function prolongIfCurrent(entry: Cached, latest: StoreCheck, now: number): boolean {
-  if (entry.until <= now && entry.version === latest.version) entry.until = latest.until;
-  return entry.until > now;
 }
 
 /** Shares a running call among its callers, except with those that come after a further change has been announced. */

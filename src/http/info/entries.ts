@@ -3,7 +3,6 @@ import { GroupsByApp } from '../../desired/groups-by-app.ts';
 import { keyOf, parseKey } from '../../protocol/name.ts';
 import { pollTag } from '../../protocol/poll.ts';
 import type { GroupInfo } from '../../store/store.ts';
-import { EXPIRED, type StoreChange } from './store-checks.ts';
 
 /** A ready-made reply to `/info`. */
 export interface InfoEntry {
@@ -15,17 +14,15 @@ export interface InfoEntry {
   revision: string | null;
 }
 
-/** A reply in the cache, and how long it is valid. */
+/** A reply in the cache, and whether it is right. */
 export interface Cached extends InfoEntry {
   apps: readonly string[];
-  /** Until when it is served without a check of the store; `EXPIRED` if it is not. */
-  until: number;
+  /** Whether an object that it shows has changed since. */
+  isStale: boolean;
   /** How many changes had been announced when it was read. */
   epoch: number;
-  /** The number of the last check of the store that had started when it was read. */
+  /** The number of the last read of the store's state that had begun when it was read. */
   check: number;
-  /** The version of the store for which it is right; null if a change has been announced since. */
-  version: string | null;
 }
 
 /** The entries of the cache by group. They can also be found by app. */
@@ -40,12 +37,6 @@ export interface Entries {
    * store is unavailable.
    */
   expire(key: string): void;
-  /**
-   * Expires the entries of the objects that a change may have affected, and carries the other entries of the previous
-   * version over to the new one. Does nothing if any object may have changed, since entries of another version are read
-   * again.
-   */
-  carryOver(change: StoreChange): void;
 }
 
 export function createEntries(): Entries {
@@ -65,33 +56,21 @@ export function createEntries(): Entries {
     const { kind, name } = parseKey(key);
     for (const group of kind === 'device_group' ? [name] : groupsByApp.of(name)) {
       const entry = entries.get(group);
-      if (entry === undefined) continue;
-      entry.until = EXPIRED;
-      entry.version = null;
-    }
-  };
-  const carryOver = ({ from, to, changed }: StoreChange): void => {
-    if (changed === null) return;
-    for (const key of changed) expire(key);
-    for (const entry of entries.values()) {
-      // An entry that was read during this check may be newer than the check.
-      if (entry.version !== from.version || entry.check >= to.number) continue;
-      entry.version = to.version;
-      entry.revision = to.revision;
+      if (entry !== undefined) entry.isStale = true;
     }
   };
   const keys = (): string[] => Array.from(entries.keys(), (group) => keyOf('device_group', group));
-  return { get: (group) => entries.get(group), keys, keep, forget, expire, carryOver };
+  return { get: (group) => entries.get(group), keys, keep, forget, expire };
 }
 
 /** Written field by field: a spread would give each entry a shape of its own, which costs each poll a microsecond. */
 export function createEntry(
   info: GroupInfo,
   text: string,
-  { until, epoch, check, version }: Pick<Cached, 'until' | 'epoch' | 'check' | 'version'>,
+  { isStale, epoch, check }: Pick<Cached, 'isStale' | 'epoch' | 'check'>,
 ): Cached {
   const { name: group, content } = info.group;
   const body = Buffer.from(text);
   const etag = pollTag(info.fleet, info.idSequence, hash('sha256', body, 'base64url').slice(0, 27));
-  return { group, body, etag, revision: info.revision, apps: content.apps, until, epoch, check, version };
+  return { group, body, etag, revision: info.revision, apps: content.apps, isStale, epoch, check };
 }

@@ -4,6 +4,7 @@ import type { RecordRef } from '../../ids/record-ref.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Reader, Source, SourceOrigin } from '../../source/source.ts';
 import type { PassStore } from '../../store/store.ts';
+import type { Follower } from '../follower.ts';
 
 /** What a pass works with. */
 export interface PassDependencies {
@@ -13,6 +14,7 @@ export interface PassDependencies {
   /** Null if the repository that is read is the origin itself. */
   origin: SourceOrigin | null;
   store: PassStore;
+  follower: Pick<Follower, 'state' | 'changedObjects'>;
   defaults: AppDefaults;
   /** Whether a revision with any problem is refused as a whole. */
   strict: boolean;

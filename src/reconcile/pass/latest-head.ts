@@ -29,9 +29,9 @@ export async function readStateAndHead(
   before: StoreState | null,
   rules: string,
 ): Promise<StateAndHead> {
-  const { store, reader, origin } = dependencies;
+  const { follower, reader, origin } = dependencies;
   try {
-    const state = await store.state();
+    const state = await follower.state();
     const head = await readHeadAfter(state, before, reader, origin);
     const isApplied = head.revision === state.applied?.revision && state.rules === rules;
     return { ok: true, state, head: isApplied ? head : await headAtOrigin(head, dependencies) };

@@ -63,9 +63,9 @@ export async function loadMemory(store: PassStore): Promise<Memory> {
 /**
  * Takes over what another manager has changed in the store, and marks as pending the changed objects and the apps that a
  * changed group lists now or listed before, since a group can hold back its apps. (The planner finds everything else that
- * depends on them.) Returns the keys of the changed objects.
+ * depends on them.) Returns whether there is any.
  */
-export function applyStoreChanges(memory: Memory, { objects, gone }: ChangedObjects): string[] {
+export function applyStoreChanges(memory: Memory, { objects, gone }: ChangedObjects): boolean {
   for (const object of objects) {
     markPending(memory, object);
     setObject(memory, object);
@@ -75,7 +75,7 @@ export function applyStoreChanges(memory: Memory, { objects, gone }: ChangedObje
     markPending(memory, object);
     removeObject(memory, object);
   }
-  return [...objects, ...gone].map(({ kind, name }) => keyOf(kind, name));
+  return objects.length + gone.length > 0;
 }
 
 /** Marks the object as pending, and the apps that it lists in the memory as it is now. */

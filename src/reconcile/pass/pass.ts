@@ -21,11 +21,8 @@ export interface PassReport extends Advance {
   head: Head;
   /** What the last seeding did, if there was one since the last successful pass; otherwise null. */
   seeding: Seeding | null;
-  /**
-   * Keys of objects that another manager may have changed since the last successful pass, or whose ids this manager's own
-   * seeding may have raised.
-   */
-  changedElsewhere: string[];
+  /** Whether another manager has changed the store since the last successful pass. */
+  changedElsewhere: boolean;
 }
 
 /** How a pass ended. */
@@ -76,11 +73,11 @@ interface Start {
 }
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
-  const { reader, store, keeper, defaults, now, faults, onProgress } = dependencies;
+  const { reader, store, follower, keeper, defaults, now, faults, onProgress } = dependencies;
   const snapshot = createSnapshot(reader, defaults, onProgress);
   const desired = snapshot.state;
   const rules = readingRulesId(defaults);
-  const recall = createRecall(store, desired, keeper);
+  const recall = createRecall(store, follower, desired, keeper);
   let lastHead: Head | null = null;
   let lastProblems: Problem[] = [];
 

@@ -20,43 +20,36 @@ export interface Recall {
    * did: then the memory has to be refreshed.
    */
   follow(state: StoreState, head: Head): Promise<boolean>;
-  /**
-   * Returns the keys of objects that another manager may have changed since the last call, or whose ids this manager's own
-   * seeding may have raised.
-   */
-  takeChangedElsewhere(): string[];
+  /** Returns whether another manager has changed the store since the last call. */
+  takeChangedElsewhere(): boolean;
   /** Discards the memory, so that everything is read again: what the store took is not known. */
   forget(): void;
 }
 
 export function createRecall(
   store: PassStore,
+  follower: PassDependencies['follower'],
   desired: DesiredState,
   keeper: PassDependencies['keeper'],
 ): Recall {
   let memory: Memory | null = null;
   /** What was read from the store last; stays when `memory` is discarded. */
   let lastLoaded: Memory | null = null;
-  let changedElsewhere = new Set<string>();
-
-  const markChanged = (keys: Iterable<string>): void => {
-    for (const key of keys) changedElsewhere.add(key);
-  };
+  let isChangedElsewhere = false;
 
   /** Reads only what has changed. Resolves to false if the store cannot tell what that is. */
   const readChanges = async (current: Memory, state: StoreState): Promise<boolean> => {
     const { mark } = current.store;
     if (mark === null || !isComparable(current.store, state)) return false;
-    const changes = await store.changedObjects(mark);
+    const changes = await follower.changedObjects(mark);
     if (changes === null) return false;
-    markChanged(applyStoreChanges(current, changes));
+    if (applyStoreChanges(current, changes)) isChangedElsewhere = true;
     current.store = state;
     return true;
   };
 
-  /** Seeding makes what was read outdated, and can also raise the id of an object whose content stays the same. */
+  /** Seeding makes what was read outdated. */
   const after = (isSeeded: boolean): boolean => {
-    if (isSeeded) markChanged(memory?.applied.keys() ?? []);
     if (isSeeded) memory = null;
     return isSeeded;
   };
@@ -65,7 +58,8 @@ export function createRecall(
     const loaded = await loadMemory(store);
     loaded.store.sequence = state.sequence;
     for (const key of desired.keys()) loaded.pending.add(key);
-    markChanged(keysChangedBetween(lastLoaded, loaded));
+    // Another manager has claimed a head since.
+    if (lastLoaded !== null && lastLoaded.store.sequence !== loaded.store.sequence) isChangedElsewhere = true;
     lastLoaded = loaded;
     return loaded;
   };
@@ -73,9 +67,9 @@ export function createRecall(
   return {
     memory: () => memory,
     takeChangedElsewhere: () => {
-      const keys = [...changedElsewhere];
-      changedElsewhere = new Set();
-      return keys;
+      const taken = isChangedElsewhere;
+      isChangedElsewhere = false;
+      return taken;
     },
     forget: () => {
       memory = null;
@@ -97,10 +91,4 @@ export function createRecall(
 /** Whether both are of one seeded store whose files were read by the same rules, so that only changed objects differ. */
 function isComparable(before: StoreState, now: StoreState): boolean {
   return now.seededFrom !== null && before.fleet === now.fleet && before.rules === now.rules;
-}
-
-/** Keys of all objects that can have changed if another manager has claimed a head since; none at the first load. */
-function keysChangedBetween(before: Memory | null, now: Memory): string[] {
-  if (before === null || before.store.sequence === now.store.sequence) return [];
-  return [...before.applied.keys(), ...now.applied.keys()];
 }

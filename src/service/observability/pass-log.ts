@@ -113,9 +113,7 @@ function createOriginLog(logger: Logger, now: () => number): (status: Status) =>
 async function logReport(logger: Logger, report: PassReport): Promise<void> {
   const { head, steps, seeding, rewrittenFrom, changedElsewhere } = report;
   const { revision } = head;
-  // Seeding marks every object, although this manager did it itself.
-  if (changedElsewhere.length > 0 && seeding === null)
-    logger.info({ revision }, 'another manager has changed the store; following it');
+  if (changedElsewhere) logger.info({ revision }, 'another manager has changed the store; following it');
   if (seeding !== null && (seeding.names > 0 || seeding.record !== 'none')) {
     // If there is a record, there was a store before this one, and it is lost.
     const isExpected = seeding.cause === 'no-counters' && seeding.record === 'none';

@@ -16,6 +16,7 @@ import type {
   ChangedObjects,
   GroupInfo,
   OperationContext,
+  SharedStore,
   Store,
   StoredApp,
   StoredGroup,
@@ -45,7 +46,7 @@ const WRITER_BYTES = 12;
  * The store that several managers can share (docs/decisions/0007-one-root-document.md). It caches nothing, so every call sees
  * the writes of other managers.
  */
-export class DocumentStore implements Store {
+export class DocumentStore implements Store, SharedStore {
   readonly #options: DocumentStoreOptions;
   readonly #documents: Documents;
   /** Makes the writes of this store, and of all that shares its root. */

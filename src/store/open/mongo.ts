@@ -62,7 +62,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Ports>
   };
   const { committer } = store;
   const history = mongoHistory({ documents, committer, run: (call) => store.run(call) });
-  return { store, history, reports, close };
+  return { store, shared: store, history, reports, close };
 }
 
 /** Waits for a random time, so that two managers do not collide again and again. */

@@ -1,10 +1,12 @@
 import type { HistoryStore } from '../history/port.ts';
 import type { ReportStore } from '../reports/port.ts';
-import type { Store } from '../store.ts';
+import type { SharedStore, Store } from '../store.ts';
 
 /** What opening a store returns: a port for each kind of thing that it keeps. */
 export interface Ports {
   store: Store;
+  /** Null if no other process changes the store. */
+  shared: SharedStore | null;
   history: HistoryStore;
   reports: ReportStore;
   /**

@@ -93,6 +93,7 @@ function portsOf(connections: Connections, options: SqliteStoreOptions): SqliteP
   const reads = prepareReads(reader, defaults);
   return {
     store: new SqliteStore({ session, reads, writes }),
+    shared: null,
     history: sqliteHistory({ session, reads, writes, checkSpace }),
     reports,
     close: async () => {

@@ -1,6 +1,5 @@
 import { FRESH_COUNTER } from '../../ids/counter.ts';
-import { type CounterKind, type CounterRow, kindOfCounter } from '../../ids/id-store.ts';
-import type { ObjectKey } from '../../protocol/name.ts';
+import type { CounterKind, CounterRow } from '../../ids/id-store.ts';
 import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
 import type { StoredCounter } from '../rules/work.ts';
 
@@ -56,9 +55,6 @@ export class Counters {
 /** A row with the id sequence of its last change. */
 type ChangedRow = CounterRow & { changed: number };
 
-/** If more counters have changed, the caller can treat all objects as changed. */
-const MAX_CHANGES = 1000;
-
 /** One string for each kind: the driver makes a new one for each row, and the caller keeps many rows. */
 const KIND_STRINGS: Readonly<Record<CounterKind, CounterKind>> = {
   app: 'app',
@@ -69,7 +65,6 @@ const KIND_STRINGS: Readonly<Record<CounterKind, CounterKind>> = {
 /** Reads counters for the record outside the store. */
 export class CounterReads {
   readonly #page: Statement<ChangedRow>;
-  readonly #changed: Statement<Pick<ChangedRow, 'kind' | 'name' | 'changed'>>;
 
   constructor(db: Database) {
     this.#page = prepare(
@@ -78,21 +73,6 @@ export class CounterReads {
        FROM counters AS c LEFT JOIN objects AS o ON o.kind = c.kind AND o.name = c.name
        WHERE (c.changed, c.kind, c.name) > (?, ?, ?) ORDER BY c.changed, c.kind, c.name LIMIT ${PAGE}`,
     );
-    this.#changed = prepare(
-      db,
-      `SELECT kind, name, changed FROM counters WHERE changed > ? ORDER BY changed DESC LIMIT ${MAX_CHANGES + 1}`,
-    );
-  }
-
-  /**
-   * Returns the objects with an id that changed after this id sequence. Returns null if they are very many, or if the
-   * last rise of the sequence, to `now`, changed no counter. What devices are served changes only with an id, or when
-   * an object is created that they could not be served before.
-   */
-  changedSince(idSequence: number, now: number): ObjectKey[] | null {
-    const rows = this.#changed.all(idSequence);
-    if (rows.length > MAX_CHANGES || (rows[0]?.changed ?? idSequence) < now) return null;
-    return rows.map(({ kind, name }) => ({ kind: kindOfCounter(kind), name }));
   }
 
   /**

@@ -1,6 +1,5 @@
 import { Pace } from '../../async/pace.ts';
 import type { CounterRow, SeedBatch } from '../../ids/id-store.ts';
-import type { ObjectKey } from '../../protocol/name.ts';
 import type { Session } from '../../sqlite/session.ts';
 import type { Operation } from '../operation.ts';
 import { applyBatch } from '../rules/apply.ts';
@@ -75,16 +74,6 @@ export class SqliteStore implements Store {
     return this.#session.run(() => objects.parse(objects.all()));
   }
 
-  /** Resolves to null: no other process changes this store, so it keeps no marks. */
-  changedObjects(): Promise<null> {
-    return this.#session.run(() => null);
-  }
-
-  changedForDevices({ idSequence }: StoreState): Promise<ObjectKey[] | null> {
-    const { counters, state } = this.#reads;
-    return this.#session.read(() => counters.changedSince(idSequence, state.read().idSequence));
-  }
-
   appNames(): Promise<AtRevision<string[]>> {
     return this.#atRevision(() => this.#reads.objects.names('app'));
   }
@@ -104,6 +93,7 @@ export class SqliteStore implements Store {
   groupInfo(name: string): Promise<GroupInfo | null> {
     const { objects, state } = this.#reads;
     return this.#session.run(async () => {
+      this.#session.checkFiles();
       const found = await this.#session.read(() => {
         const rows = objects.withMembers(name);
         return rows && { ...rows, ...state.ofReplies(), allChanged: 0 };

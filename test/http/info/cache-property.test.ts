@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createInfoCache, type InfoCache } from '../../../src/http/info/cache.ts';
 import { renderInfo } from '../../../src/http/info/render.ts';
 import { infoRecord } from '../../../src/http/records.ts';
 import { contentHash } from '../../../src/ids/content-hash.ts';
-import { appDefaults } from '../../../src/protocol/app.ts';
-import { openSqliteStore } from '../../../src/store/open/sqlite.ts';
+import { createFollower } from '../../../src/reconcile/follower.ts';
 import type { GroupInfo, Store } from '../../../src/store/store.ts';
 import { app, appStep, CONTEXT, group, groupStep, pass, seed } from '../../store/contract/support.ts';
-import { flat } from '../../support/flat-store.ts';
-import { temporaryFolder } from '../../support/folder.ts';
+import { calmStore, ModelDatabase } from '../../store/mongo/model.ts';
 
 const LIFETIME = 10_000;
 const GROUPS = ['edge', 'hall', 'lab'];
@@ -66,16 +63,20 @@ async function expectCurrent(store: Store, cache: InfoCache, name: string, chang
 it('the cache serves no reply older than its lifetime, after any changes that are not announced to it', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
-      const path = join(await temporaryFolder(), 'store.sqlite');
-      const store = flat(
-        await openSqliteStore({ path, defaults: appDefaults(['nebula']), random: randomBytes }),
-      );
+      const store = calmStore(new ModelDatabase());
       const clock = { now: 0 };
-      const cache = createInfoCache({
+      const follower = createFollower({
         store,
-        render: renderInfo,
+        shared: store,
         lifetime: LIFETIME,
         elapsed: () => clock.now,
+        emit: (_, { keys }) => cache.invalidate(keys),
+      });
+      const cache = createInfoCache({
+        store,
+        follower,
+        isOff: false,
+        render: renderInfo,
         storeTimeout: () => new Promise(() => undefined),
       });
       await pass(store, [...APPS.map((name) => appStep(name, app('x:0'))), groupStep('edge', group('web'))]);

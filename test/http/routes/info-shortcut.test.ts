@@ -4,6 +4,7 @@ import { createAuthenticator } from '../../../src/accounts/authenticator.ts';
 import { plainPasswordCheck } from '../../../src/accounts/password.ts';
 import { createInfoCache } from '../../../src/http/info/cache.ts';
 import { useInfoShortcut } from '../../../src/http/routes/info-shortcut.ts';
+import { createFollower } from '../../../src/reconcile/follower.ts';
 import type { GroupInfo, StoreState } from '../../../src/store/store.ts';
 import { AUTHORIZATION, PASSWORD, startManager, USER } from '../../support/manager.ts';
 import { sendRaw } from '../../support/raw-request.ts';
@@ -29,12 +30,16 @@ async function startServer({ logsRequests = false } = {}) {
   const info = createInfoCache({
     store: {
       groupInfo: async (name) => (name === 'edge' ? (INFO as unknown as GroupInfo) : null),
-      state: async () => ({ applied: null }) as StoreState,
-      changedForDevices: async () => null,
     },
+    follower: createFollower({
+      store: { state: async () => ({ applied: null }) as StoreState },
+      shared: null,
+      lifetime: 1000,
+      elapsed: () => 0,
+      emit: () => undefined,
+    }),
+    isOff: false,
     render: async () => '{"apps":[]}',
-    lifetime: 1000,
-    elapsed: () => 0,
     storeTimeout: () => new Promise(() => undefined),
   });
   const counted: number[] = [];

@@ -1,28 +1,17 @@
-import { randomBytes } from 'node:crypto';
 import { rename } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqliteStore } from '../../../src/store/open/sqlite.ts';
-import { flat } from '../../support/flat-store.ts';
-import { DEFAULTS } from '../../support/fleet.ts';
-import { temporaryFolder } from '../../support/folder.ts';
+import { calmStore, ModelDatabase } from '../../store/mongo/model.ts';
 import { type FollowerEngine, startFollowerEngine } from '../../support/follower-engine.ts';
 import { SMALL_FLEET } from '../../support/manager.ts';
-import { type TestOrigin, testOrigin } from '../../support/origin.ts';
+import { testOrigin } from '../../support/origin.ts';
 
 const WEB = 'desired-state/apps/web.yaml';
-/** A manager that shares the store at `path` with others. */
-async function startOn(origin: TestOrigin, path: string): Promise<FollowerEngine> {
-  const store = flat(await openSqliteStore({ path, defaults: DEFAULTS, random: randomBytes }));
-  return startFollowerEngine(origin, store);
-}
-
 /** Two managers on one store; only `ahead` fetches a commit before `behind` is asked for a pass. */
 async function startTwo() {
   const origin = await testOrigin(SMALL_FLEET);
-  const path = join(await temporaryFolder(), 'store.sqlite');
-  const ahead = await startOn(origin, path);
-  const behind = await startOn(origin, path);
+  const database = new ModelDatabase();
+  const ahead = await startFollowerEngine(origin, calmStore(database));
+  const behind = await startFollowerEngine(origin, calmStore(database));
   return { origin, ahead, behind };
 }
 

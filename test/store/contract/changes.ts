@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/protocol/name.ts';
-import type { AppliedObject, GroupInfo, Store, StoreState } from '../../../src/store/store.ts';
+import type { AppliedObject, GroupInfo, SharedStore, Store, StoreState } from '../../../src/store/store.ts';
+import type { SharedFlatStore } from '../../support/flat-store.ts';
 import {
   AT,
   app,
@@ -22,7 +23,11 @@ async function objectsOf(store: Store): Promise<Objects> {
 }
 
 /** `before`, brought up to date with the changes since `mark`; null if the store does not know them. */
-async function broughtUpToDate(store: Store, before: Objects, mark: string | null): Promise<Objects | null> {
+async function broughtUpToDate(
+  store: SharedStore,
+  before: Objects,
+  mark: string | null,
+): Promise<Objects | null> {
   const changes = mark === null ? null : await store.changedObjects(mark);
   if (changes === null) return null;
   const now = new Map(before);
@@ -54,7 +59,7 @@ interface Served {
 }
 
 /** The replies of an earlier state that a cache may still serve: those that `changedForDevices` does not affect. */
-async function stillValid(store: Store, { state, infos }: Served): Promise<Map<string, Info>> {
+async function stillValid(store: SharedStore, { state, infos }: Served): Promise<Map<string, Info>> {
   const changed = await store.changedForDevices(state);
   if (changed === null) return new Map();
   const keys = new Set(changed.map(({ kind, name }) => keyOf(kind, name)));
@@ -86,7 +91,8 @@ const WRITES: Record<string, (store: Store) => Promise<unknown>> = {
     seed(store, { seeds: [{ kind: 'app', name: 'db', last: 90, floor: 0, hash: 'ab' }], idSequence: 0 }),
 };
 
-export function changesContract(open: OpenStore): void {
+/** What every store promises that several managers share. */
+export function changesContract(open: OpenStore<SharedFlatStore>): void {
   const test = useStore(open);
 
   describe('changedObjects', () => {

@@ -124,8 +124,6 @@ export function stateContract(open: OpenStore): void {
       claimHead: (store) => store.claimHead(0, 'r', AT),
       apply: (store) => store.apply(batch),
       appliedObjects: (store) => store.appliedObjects(),
-      changedObjects: (store) => store.changedObjects('1/x'),
-      changedForDevices: (store) => store.changedForDevices({ ...EMPTY, fleet: 'f', mark: null }),
       appNames: (store) => store.appNames(),
       groupNames: (store) => store.groupNames(),
       app: (store) => store.app('web'),

@@ -17,26 +17,26 @@ export interface StoreOptions {
 }
 
 /** A new, empty store, and what a test can do with its file or database. */
-export interface OpenedStore {
-  store: FlatStore;
+export interface OpenedStore<S = FlatStore> {
+  store: S;
   /** Closes the store and opens it again, as a restart of the manager does; with the same options by default. */
-  reopen(options?: StoreOptions): Promise<FlatStore>;
+  reopen(options?: StoreOptions): Promise<S>;
   /** Closes the store and deletes its file or database. */
   cleanup(): Promise<void>;
 }
 
-export type OpenStore = (options?: StoreOptions) => Promise<OpenedStore>;
+export type OpenStore<S = FlatStore> = (options?: StoreOptions) => Promise<OpenedStore<S>>;
 
 /** The store of the test that runs now. */
-export interface StoreOfTest {
-  readonly store: FlatStore;
-  reopen(options?: StoreOptions): Promise<FlatStore>;
+export interface StoreOfTest<S = FlatStore> {
+  readonly store: S;
+  reopen(options?: StoreOptions): Promise<S>;
 }
 
 /** A new store for each test of the suite in which this is called. */
-export function useStore(open: OpenStore, options: StoreOptions = {}): StoreOfTest {
-  let opened: OpenedStore;
-  let current: FlatStore;
+export function useStore<S>(open: OpenStore<S>, options: StoreOptions = {}): StoreOfTest<S> {
+  let opened: OpenedStore<S>;
+  let current: S;
   beforeEach(async () => {
     opened = await open(options);
     current = opened.store;

@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/protocol/name.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { wrap } from '../../support/engine.ts';
+import type { SharedFlatStore } from '../../support/flat-store.ts';
+import { changesContract } from '../contract/changes.ts';
 import { AT, app, appStep, CONTEXT, group, groupStep, pass, rejection, seed } from '../contract/support.ts';
-import { calmStore, ModelDatabase } from './model.ts';
+import { calmStore, ModelDatabase, type ModelStore } from './model.ts';
 
 let database: ModelDatabase;
-let store: Store;
+let store: ModelStore;
 
 async function mark(): Promise<string> {
   return (await store.state()).mark ?? '';
@@ -25,6 +26,15 @@ beforeEach(async () => {
   database = new ModelDatabase();
   store = calmStore(database);
   await pass(store, [appStep('web', app('v1')), appStep('db', app('v1')), groupStep('edge', group('web'))]);
+});
+
+describe('a store that several managers share', () => {
+  changesContract(async () => {
+    const shared = new ModelDatabase();
+    // It has no reports.
+    const open = () => calmStore(shared) as unknown as SharedFlatStore;
+    return { store: open(), reopen: async () => open(), cleanup: async () => undefined };
+  });
 });
 
 describe('changedObjects of a store in MongoDB', () => {

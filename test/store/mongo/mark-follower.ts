@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { App } from '../../../src/protocol/app.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { SharedStore, Store } from '../../../src/store/store.ts';
 
 /** Keeps a copy of the applied objects, and reads only what changed if the store knows it. */
 export class MarkFollower {
@@ -22,7 +22,7 @@ export class MarkFollower {
    * Brings the copy up to date, and checks that it is not older than the applied revision, which the image of the app `web`
    * names.
    */
-  async follow(store: Store): Promise<void> {
+  async follow(store: Store & SharedStore): Promise<void> {
     const { mark, applied } = await store.state();
     const changes = this.#mark === null ? null : await store.changedObjects(this.#mark);
     const objects = changes?.objects ?? (await store.appliedObjects());

@@ -21,7 +21,7 @@ import type {
 import { newFleetRoot } from '../../../src/store/mongo/documents.ts';
 import { DocumentStore, type DocumentStoreOptions } from '../../../src/store/mongo/store.ts';
 import type { Ports } from '../../../src/store/open/ports.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { SharedStore, Store } from '../../../src/store/store.ts';
 import { joined } from '../../support/flat-store.ts';
 
 /**
@@ -289,7 +289,7 @@ export function calmDocuments(database: ModelDatabase): Documents {
 }
 
 /** The objects and the history of a store on the model. */
-export type ModelStore = Store & HistoryStore & Pick<Ports, 'close'>;
+export type ModelStore = Store & SharedStore & HistoryStore & Pick<Ports, 'close'>;
 
 export function openModel(options: DocumentStoreOptions): ModelStore {
   const store = new DocumentStore(options);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import { openMongoStore } from '../../../src/store/open/mongo.ts';
-import { type FlatStore, flat } from '../../support/flat-store.ts';
+import { joined, type SharedFlatStore } from '../../support/flat-store.ts';
 import { foundOrRequired } from '../../support/tools.ts';
 import type { OpenedStore, StoreOptions } from '../contract/support.ts';
 
@@ -21,25 +21,23 @@ export async function openDatabase(
   database: string,
   uri = SERVER.uri,
   options: StoreOptions = {},
-): Promise<FlatStore> {
-  const store = flat(
-    await openMongoStore({
-      uri,
-      database,
-      defaults: appDefaults(['nebula', 'bridge']),
-      random: randomBytes,
-      ...options,
-      onServer: () => undefined,
-      onUnavailable: (error) => {
-        throw error;
-      },
-    }),
-  );
-  return store;
+): Promise<SharedFlatStore> {
+  const { store, shared, history, reports, close } = await openMongoStore({
+    uri,
+    database,
+    defaults: appDefaults(['nebula', 'bridge']),
+    random: randomBytes,
+    ...options,
+    onServer: () => undefined,
+    onUnavailable: (error) => {
+      throw error;
+    },
+  });
+  return joined<SharedFlatStore>({ close }, store, shared ?? {}, history, reports);
 }
 
 /** An open store, and the name of its database. */
-export interface OpenedDatabase extends OpenedStore {
+export interface OpenedDatabase extends OpenedStore<SharedFlatStore> {
   database: string;
 }
 

@@ -89,7 +89,7 @@ export const layers = {
   },
   store: {
     may: ['errors', 'async', 'disk', 'sqlite', 'mongo', 'protocol', 'desired', 'ids', 'plan', 'history'],
-    promise: 'applied objects, ids, operations, the history, reports',
+    promise: 'applied objects, ids, operations, the history, reports, devices',
   },
   reconcile: {
     may: [
@@ -124,7 +124,10 @@ export const layers = {
     ],
     promise: 'an API write becomes a commit, and waits until it is applied',
   },
-  fleet: { may: ['protocol'], promise: 'the devices that poll this manager' },
+  fleet: {
+    may: ['errors', 'protocol', 'store'],
+    promise: 'hears the devices, and says which of them has what',
+  },
   accounts: {
     may: ['errors', 'async'],
     promise: 'who somebody is, and what they may do',
@@ -306,17 +309,18 @@ export const rooms = {
       may: ['operation', 'act', 'store', 'if-match', 'object-id'],
       promise: 'what a pass, a raise or a seeding changes, the same in every store',
     },
+    served: { may: [], promise: 'what devices are served, and when each part of it changed' },
     space: { may: [], promise: 'what is left free on the disk of a file' },
     schema: {
       may: ['entry'],
       promise: 'tables and collections, and their versions',
     },
     sqlite: {
-      may: ['operation', 'act', 'entry', 'schema', 'store', 'object-id', 'rules'],
+      may: ['operation', 'act', 'entry', 'schema', 'store', 'object-id', 'rules', 'served'],
       promise: 'a file: its connections and transactions, and the objects in it',
     },
     mongo: {
-      may: ['operation', 'act', 'entry', 'schema', 'store', 'object-id', 'rules'],
+      may: ['operation', 'act', 'entry', 'schema', 'store', 'object-id', 'rules', 'served'],
       promise: 'a database that several managers share, and the objects in it',
     },
     history: {
@@ -327,8 +331,12 @@ export const rooms = {
       may: ['object-id', 'space', 'schema', 'sqlite', 'mongo'],
       promise: 'reports of devices, in a file and in a database',
     },
+    devices: {
+      may: ['rules', 'served', 'space', 'schema', 'sqlite', 'mongo'],
+      promise: 'what devices have said, in a file and in a database',
+    },
     open: {
-      may: ['space', 'schema', 'store', 'sqlite', 'mongo', 'history', 'reports'],
+      may: ['space', 'schema', 'store', 'sqlite', 'mongo', 'history', 'reports', 'devices'],
       promise: 'opens a store, and returns its ports',
     },
   },
@@ -366,6 +374,7 @@ export const rooms = {
   },
   http: {
     json: { may: [], promise: 'how JSON is sent' },
+    csv: { may: [], promise: 'lists in lines' },
     conditions: { may: [], promise: 'If-Match and If-None-Match' },
     revision: { may: [], promise: 'the header with the revision' },
     records: { may: [], promise: 'objects as clients see them' },
@@ -393,6 +402,7 @@ export const rooms = {
     routes: {
       may: [
         'json',
+        'csv',
         'conditions',
         'revision',
         'records',

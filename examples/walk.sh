@@ -65,6 +65,15 @@ curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/prune
 # List restarts and prunes, with who and when; newest first.
 curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/operations?page_size=10"
 
+# Devices: poll as one does, see what is known of it, and forget it.
+curl --silent --fail --user "$CREDENTIALS" --header "Holdfast-Device: till-1" $HOLDFAST/api/v2/device_groups/walkers/info
+curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/devices?group=walkers"
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/devices/till-1
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/convergence
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/convergence/revisions/main
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/convergence/apps/walk
+curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/devices/till-1/forget
+
 # Reports: send one as a device does, and query it.
 curl --silent --fail --user "$CREDENTIALS" --json '[{"hostname": "till-1", "device_group": "walkers", "report_creation_time": 1700000000, "updated": true}]' $HOLDFAST/api/v2/reports
 curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/reports?hostname=till-1&report_creation_time=1600000000&report_creation_time_filter=gt&page_size=5"

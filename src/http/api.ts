@@ -1,7 +1,8 @@
 import type { Rollbacks } from '../change/rollback.ts';
 import type { Writer } from '../change/write.ts';
 import type { Emit } from '../events/hub.ts';
-import type { Devices } from '../fleet/devices.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { Lags } from '../fleet/lags.ts';
 import type { IdStore } from '../ids/id-store.ts';
 import type { Keeper } from '../ids/keeper/keeper.ts';
 import type { BranchPlans } from '../reconcile/branch-plan.ts';
@@ -43,7 +44,8 @@ export interface Api {
   events: { emit: Emit<Pick<ReconcileEvents, 'changed'>> };
   /** Where the repository is that the manager follows: an address, or a folder of this machine. */
   followed: string;
-  devices: Pick<Devices, 'countPoll'>;
+  fleet: Fleet;
+  lags: Lags;
   metrics: Metrics;
   /** How long a request waits for a pass, in milliseconds. */
   waitLimit: number;

@@ -27,7 +27,9 @@ import { CARRIES_REVISION, REVISION_HEADER, withRevision } from './revision.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { changesRoutes } from './routes/changes.ts';
+import { convergenceRoutes } from './routes/convergence.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
+import { deviceRoutes } from './routes/devices.ts';
 import { fileRoutes } from './routes/files.ts';
 import { historyRoutes } from './routes/history.ts';
 import { infoRoutes } from './routes/info.ts';
@@ -142,6 +144,8 @@ const ROUTES = [
   historyRoutes,
   revisionRoutes,
   reportRoutes,
+  deviceRoutes,
+  convergenceRoutes,
   statusRoutes,
   reconcileRoutes,
   metricsRoutes,

@@ -6,6 +6,7 @@ import { createWriter } from '../change/writer.ts';
 import { factsOfFailure, messageOf } from '../errors.ts';
 import { createHub, type Emit, type Hub } from '../events/hub.ts';
 import type { Faults } from '../faults.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { webAddressOf } from '../history/message.ts';
 import { createInfoCache, type InfoCache } from '../http/info/cache.ts';
 import { renderInfo } from '../http/info/render.ts';
@@ -50,6 +51,7 @@ export interface EngineParts {
   faults: Faults;
   clock: Clock;
   onProgress: OnProgress;
+  fleet: Pick<Fleet, 'servedChanged'>;
 }
 
 /**
@@ -118,15 +120,17 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
 function addListeners(
   { on }: Hub<ServiceEvents>,
   { info, follower, keeper, indexer }: Pick<Engine, 'info' | 'keeper' | 'indexer'> & { follower: Follower },
-  { metrics, logger, clock: { now } }: EngineParts,
+  { metrics, fleet, logger, clock: { now } }: EngineParts,
 ): void {
   const logPass = createPassLog(logger, now);
   const logRecord = createRecordLog(logger, now);
 
   on('changed', ({ keys }) => info.invalidate(keys));
+  on('changed', () => fleet.servedChanged());
   on('changed', () => keeper.scheduleWrite());
 
   on('seeded', () => info.invalidate(null));
+  on('seeded', () => fleet.servedChanged());
   // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
   on('seeded', ({ isServed }) => isServed && keeper.scheduleWrite());
 
@@ -138,6 +142,7 @@ function addListeners(
   );
 
   on('passed', () => follower.expire());
+  on('passed', () => fleet.servedChanged());
   on('passed', ({ outcome, status }) => logPass(outcome, status));
   on('passed', ({ outcome, status }) => metrics.countPass(outcome, status));
   on('passed', ({ outcome }) => indexAfter(indexer, outcome));

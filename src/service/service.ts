@@ -5,11 +5,15 @@ import type { Logger } from 'pino';
 import type { Authenticator } from '../accounts/authenticator.ts';
 import { openFilesLimit } from '../disk/descriptors.ts';
 import { createFaults } from '../faults.ts';
-import { createDevices, type Devices } from '../fleet/devices.ts';
+import { countDevices } from '../fleet/counts.ts';
+import { createFleet, type Fleet } from '../fleet/fleet.ts';
+import { createLags, type Lags } from '../fleet/lags.ts';
 import { onlyHosts } from '../http/access/hosts.ts';
 import { createServer } from '../http/server.ts';
+import { createFailureLog } from '../log/failure-log.ts';
 import type { Clock } from '../process/clock.ts';
 import { appDefaults } from '../protocol/app.ts';
+import type { Convergence } from '../protocol/device.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import { type Config, SECRET_LENGTH, shortSecrets, shownSettings } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
@@ -25,7 +29,7 @@ import { createProgressLog, type Draw } from './observability/progress.ts';
 import { openAuthenticator } from './open/accounts.ts';
 import { lockDataFolder, openDataFolder } from './open/data-folder.ts';
 import { openSource } from './open/source.ts';
-import { openStore } from './open/store.ts';
+import { type OpenedStore, openStore } from './open/store.ts';
 import { createStopClock, onAbort, type StopClock } from './stop-clock.ts';
 
 /** What the service needs from its process. */
@@ -86,14 +90,14 @@ async function serveFrom(
   const { logger, env, clock } = environment;
   const faults = createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
   const { authenticator, keepPassword } = await openAuthenticator(config, data, environment);
-  const devices = createDevices(environment.clock.elapsed);
-  const metrics = createMetrics(devices);
   const defaults = appDefaults(config.DEFAULT_NETWORKS);
   const { elapsed } = clock;
   const stop = createStopClock(environment.stopping);
   const callDeadline = stop.expired.calls;
   const opened = await openStore(config, { data, defaults, logger, callDeadline });
-  const { store, reports } = opened;
+  const { store, history, reports } = opened;
+  const fleet = openFleet(config, opened, environment);
+  const metrics = createMetrics(() => countsOf(fleet));
   const source = await openSource(config, data, {
     ...environment,
     onTransfer: metrics.countTransfer,
@@ -101,13 +105,15 @@ async function serveFrom(
     mayCreate: async () => (await store.state()).applied === null,
   });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
-  const common = { ...opened, defaults, logger, devices, metrics, clock };
+  const common = { ...opened, defaults, logger, fleet, metrics, clock };
   const engine = buildEngine(config, { ...common, source, faults, onProgress });
-  const parts = { ...engine, ...common, authenticator, followed: source.address };
+  const lags = createLags(history, () => engine.indexer.catchUp());
+  const parts = { ...engine, ...common, lags, authenticator, followed: source.address };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   await recordAddress(address);
+  fleet.start();
   logger.info({ version: PRODUCT_VERSION, address, ...followedBy(config, source), data }, 'listening');
   const reconciling = startReconciling(engine, source, environment.stopping);
   await keepAfter(reconciling, keepPassword);
@@ -115,7 +121,7 @@ async function serveFrom(
   await metrics.load();
   logger.debug('everything is loaded');
   const stopExpiry = startReportExpiry(reports, config.REPORT_TTL * 1000, clock.now, logger);
-  const running = { server, ...engine, source, closeStore: opened.close, logger };
+  const running = { server, ...engine, source, fleet, closeStore: opened.close, logger };
   const close = async (): Promise<void> => {
     stopExpiry();
     stop.start();
@@ -123,6 +129,29 @@ async function serveFrom(
     stop.cancel();
   };
   return { address, close };
+}
+
+async function countsOf(fleet: Fleet): Promise<Convergence> {
+  return countDevices(await fleet.known(), fleet.anonymousPolls());
+}
+
+const FLEET_LOG = {
+  failing: 'what is known of devices could not be read or written; it is tried again',
+  working: 'what is known of devices is read and written again',
+};
+
+function openFleet(config: Config, { devices }: OpenedStore, { logger, clock }: ServiceEnvironment): Fleet {
+  const log = createFailureLog(logger, clock.now, FLEET_LOG, 'warn');
+  return createFleet({
+    store: devices,
+    silentAfter: config.DEVICE_SILENT_AFTER * 1000,
+    goneAfter: config.DEVICE_TTL * 1000,
+    keeps: config.REPORTS,
+    mostDevices: config.DEVICES_MAX,
+    now: clock.now,
+    onFailure: log.failed,
+    onRecovered: log.succeeded,
+  });
 }
 
 /**
@@ -140,6 +169,7 @@ async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>)
 interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'keeper' | 'indexer'> {
   server: FastifyInstance;
   source: Source;
+  fleet: Fleet;
   closeStore: () => Promise<void>;
   logger: Logger;
 }
@@ -164,6 +194,7 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   await closeRecord(running, expired);
   cancelAbandonRecord();
   await source.close();
+  await running.fleet.close();
   await closeStore();
 }
 
@@ -219,7 +250,8 @@ interface ServerParts extends Engine {
   reports: ReportStore;
   authenticator: Authenticator;
   logger: Logger;
-  devices: Devices;
+  fleet: Fleet;
+  lags: Lags;
   metrics: ServiceMetrics;
   clock: Clock;
 }

@@ -45,6 +45,7 @@ const DatabaseName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,63}$/, 'must be 1 to 63 letters, digits, "_" and "-"');
 const Networks = list(/./, 'must be names separated by commas');
+const KeptReports = z.enum(['all', 'changes', 'latest'], { error: 'must be all, changes or latest' });
 const HostNames = list(/^[\w-]+(\.[\w-]+)*$/, 'must be host names without ports, separated by commas');
 
 /** Every setting (docs/contract.md, 12.1), in the order of the help text. */
@@ -103,6 +104,26 @@ export const SETTINGS = {
     wholeNumber(1_048_576, 999_999_999_999_999),
     1_073_741_824,
     'maximum size of all reports together, in bytes; the oldest are deleted for new ones',
+  ),
+  REPORTS: setting(
+    KeptReports,
+    'all',
+    'which reports of workers that say their version are kept: all; changes, whose apps, ids or problems differ from those before; latest, only the last one of each device',
+  ),
+  DEVICE_SILENT_AFTER: setting(
+    wholeNumber(10, 86_400),
+    600,
+    'seconds without a poll or a report after which a device is silent',
+  ),
+  DEVICE_TTL: setting(
+    wholeNumber(60, 315_360_000),
+    604_800,
+    'seconds without a poll or a report after which a device is forgotten',
+  ),
+  DEVICES_MAX: setting(
+    wholeNumber(1, 10_000_000),
+    100_000,
+    'number of devices that are remembered; those that were heard longest ago are forgotten for new names',
   ),
   BODY_LIMIT: setting(wholeNumber(1, 104_857_600), 1_048_576, 'maximum size of a request body, in bytes'),
   BASIC_AUTH_USER: optional(UserName, 'user name of the administrator'),

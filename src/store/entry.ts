@@ -10,6 +10,9 @@ import { OPERATIONS } from './operation.ts';
 export const ENTRY_KINDS = ['commit', ...OPERATIONS, 'refused', 'rewrite', 'switch'] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
+/** The kinds of the entries of a revision that was applied. */
+export const APPLYING_KINDS = ['commit', 'rewrite', 'switch'] as const satisfies readonly EntryKind[];
+
 /** `waiting`: held back by a problem, wholly or in part. `superseded`: refused, and another revision is applied since. */
 export const ENTRY_STATES = ['applied', 'waiting', 'refused', 'superseded'] as const;
 export type EntryState = (typeof ENTRY_STATES)[number];
@@ -171,6 +174,11 @@ export function searchedParts(entry: Entry): [Searched, ...Searched[]] {
     { keys: [], text: '' },
     ...later.map(({ changes }) => ({ keys: changeKeys(changes), text: namesIn(changes).toLowerCase() })),
   ];
+}
+
+/** The revision that was applied with an entry. */
+export function appliedRevision({ appliedWith, revision }: Entry): string | null {
+  return appliedWith ?? revision;
 }
 
 /** Returns the entry as the texts of rows; the first one is what a list shows. */

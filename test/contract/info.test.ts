@@ -175,34 +175,6 @@ describe('the order in the ETag of /info', () => {
   });
 });
 
-describe('Holdfast-Device', () => {
-  const metricsOf = async (manager: TestManager) =>
-    (await manager.get('/metrics')).text
-      .split('\n')
-      .filter((line) => /^holdfast_(polling_devices|anonymous_polls)/.test(line))
-      .sort();
-
-  // Only fastify answers requests with a query.
-  it.each(['', '?by=fastify'])('names the devices that /metrics counts: .../info%s', async (query) => {
-    const manager = await startManager({ files: FILES });
-    const poll = (group: string, device?: string) =>
-      manager.get(`/api/v2/device_groups/${group}/info${query}`, {
-        headers: device === undefined ? {} : { 'holdfast-device': device },
-      });
-    for (const device of ['pos-1', 'pos-2', 'pos-1', 'moved', 'not a name', '']) await poll('edge', device);
-    await poll('edge');
-    await poll('lab', 'moved');
-    await poll('unknown', 'pos-3');
-    await manager.request('HEAD', INFO);
-    expect(await metricsOf(manager)).toEqual([
-      'holdfast_anonymous_polls_total{device_group="edge"} 3',
-      'holdfast_anonymous_polls_total{device_group="lab"} 0',
-      'holdfast_polling_devices{device_group="edge"} 2',
-      'holdfast_polling_devices{device_group="lab"} 1',
-    ]);
-  });
-});
-
 describe('docs/contract.md, 7.3: /info answers a passing fault with 503 as plain text', () => {
   it('for a group with a file, if the store was lost while one of its apps was invalid', async () => {
     const files = {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { PROBLEM_CODES } from '../../src/desired/problem.ts';
-import { createDevices } from '../../src/fleet/devices.ts';
 import { APP_FIELDS, type App, appDefaults } from '../../src/protocol/app.ts';
 import { OPTIONAL_FIELDS } from '../../src/protocol/optional-fields.ts';
 import { APP_STATES, TROUBLE_CODES } from '../../src/protocol/report.ts';
@@ -11,6 +10,7 @@ import { createMetrics } from '../../src/service/observability/metrics.ts';
 import { SETTINGS } from '../../src/settings/table.ts';
 import { noCounts, renderMetrics } from '../../src/worker/metrics/exposition.ts';
 import { startManager } from '../support/manager.ts';
+import { noDevices } from '../support/no-devices.ts';
 import { PROJECT } from '../support/project.ts';
 import { deviceStatus } from '../worker/support.ts';
 
@@ -82,7 +82,7 @@ describe('documents list exactly what the code has', () => {
   });
 
   it('docs/operations.md: the metrics', async () => {
-    const { text: exposition } = await createMetrics(createDevices(() => 0)).render();
+    const { text: exposition } = await createMetrics(noDevices).render();
     const metrics = [...exposition.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
     expect(metrics.length).toBeGreaterThan(5);
     const text = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');

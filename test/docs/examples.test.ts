@@ -8,13 +8,13 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments, parseDocument } from 'yaml';
-import { createDevices } from '../../src/fleet/devices.ts';
 import { createMetrics } from '../../src/service/observability/metrics.ts';
 import { parseConfig } from '../../src/settings/config.ts';
 import { flagOf } from '../../src/settings/read.ts';
 import { SETTINGS, type SettingName } from '../../src/settings/table.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type TestRepository, testRepository } from '../support/git.ts';
+import { noDevices } from '../support/no-devices.ts';
 import { PROJECT } from '../support/project.ts';
 import { foundOrRequired, works } from '../support/tools.ts';
 
@@ -367,7 +367,7 @@ it('docs/deployment.md says what holdfast.service must allow for a clone with co
 it('prometheus-rules.yaml uses metrics that the manager has', async () => {
   const { groups } = await readYaml('prometheus-rules.yaml');
   const rules: { alert: string; expr: string; annotations: { summary: string } }[] = groups[0].rules;
-  const { text } = await createMetrics(createDevices(() => 0)).render();
+  const { text } = await createMetrics(noDevices).render();
   const metrics = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
   for (const { alert, expr, annotations } of rules) {
     const names = expr.match(/\b(holdfast|process)_\w+/g) ?? [];

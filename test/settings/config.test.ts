@@ -203,6 +203,47 @@ const TABLE: Record<
       ['1GiB', 'must be a whole number from 1048576 to 999999999999999'],
     ],
   },
+  REPORTS: {
+    fallback: 'all',
+    accepts: [
+      ['changes', 'changes'],
+      ['latest', 'latest'],
+    ],
+    refuses: [['none', 'must be all, changes or latest']],
+  },
+  DEVICE_SILENT_AFTER: {
+    fallback: 600,
+    accepts: [
+      ['10', 10],
+      ['86400', 86400],
+    ],
+    refuses: [
+      ['9', 'must be a whole number from 10 to 86400'],
+      ['86401', 'must be a whole number from 10 to 86400'],
+    ],
+  },
+  DEVICE_TTL: {
+    fallback: 604800,
+    accepts: [
+      ['60', 60],
+      ['315360000', 315360000],
+    ],
+    refuses: [
+      ['59', 'must be a whole number from 60 to 315360000'],
+      ['315360001', 'must be a whole number from 60 to 315360000'],
+    ],
+  },
+  DEVICES_MAX: {
+    fallback: 100000,
+    accepts: [
+      ['1', 1],
+      ['10000000', 10000000],
+    ],
+    refuses: [
+      ['0', 'must be a whole number from 1 to 10000000'],
+      ['10000001', 'must be a whole number from 1 to 10000000'],
+    ],
+  },
   BODY_LIMIT: {
     fallback: 1_048_576,
     accepts: [['1', 1]],

@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { applyContract } from './contract/apply.ts';
+import { devicesContract } from './contract/devices.ts';
 import { historyContract } from './contract/history.ts';
 import { idsLoss } from './contract/ids-loss.ts';
 import { idsModel } from './contract/ids-model.ts';
@@ -20,6 +21,7 @@ export function storeContract(name: string, open: OpenStore): void {
     historyContract(open);
     seedsContract(open);
     reportsContract(open);
+    devicesContract(open);
     idsModel((body) => withStore(open, body));
     idsLoss((body) => withStore(open, body));
   });

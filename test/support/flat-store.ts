@@ -1,16 +1,21 @@
+import type { DeviceStore } from '../../src/store/devices/port.ts';
 import type { HistoryStore } from '../../src/store/history/port.ts';
 import type { Ports } from '../../src/store/open/ports.ts';
 import type { ReportStore } from '../../src/store/reports/port.ts';
 import type { SharedStore, Store } from '../../src/store/store.ts';
 
 /** All ports of a store in one object, for tests that use many. */
-export type FlatStore = Store & HistoryStore & ReportStore & Pick<Ports, 'close'>;
+export type FlatStore = Store &
+  HistoryStore &
+  ReportStore &
+  Omit<DeviceStore, 'keptSince'> &
+  Pick<Ports, 'close'>;
 
 /** All ports of a store that several managers share. */
 export type SharedFlatStore = FlatStore & SharedStore;
 
-export function flat({ store, history, reports, close }: Ports): FlatStore {
-  return joined<FlatStore>({ close }, store, history, reports);
+export function flat({ store, history, reports, devices, close }: Ports): FlatStore {
+  return joined<FlatStore>({ close }, store, history, reports, devices);
 }
 
 /** Makes an object that has the methods of all of these; the first one that has a method is called. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../../accounts/authenticator.ts';
 import { authorize } from '../../accounts/principal.ts';
-import { DEVICE_HEADER, GROUP_HEADER } from '../../protocol/poll.ts';
+import { DEVICE_HEADER, GROUP_HEADER, INSTANCE_HEADER } from '../../protocol/poll.ts';
 import type { ServesHost } from '../access/hosts.ts';
 import type { Api } from '../api.ts';
 import { matchesIfNoneMatch } from '../conditions.ts';
@@ -15,7 +15,7 @@ import { INFO_ROUTE } from './info.ts';
 
 /** What the shortcut needs. */
 export interface ShortcutParts {
-  api: Pick<Api, 'info' | 'devices' | 'metrics'>;
+  api: Pick<Api, 'info' | 'fleet' | 'metrics'>;
   authenticator: Authenticator;
   servesHost: ServesHost;
   /** Whether every request is logged. If so, fastify answers all of them, because it writes the log. */
@@ -37,7 +37,7 @@ export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): voi
 
 /** Answers a request if it is a usual poll; returns whether it did. */
 function createAnswer({ api, authenticator, servesHost, logsRequests }: ShortcutParts) {
-  const { info, devices, metrics } = api;
+  const { info, fleet, metrics } = api;
   const newRequestId = createRequestIds();
   const count = {
     200: metrics.requestCounter('GET', INFO_ROUTE, 200),
@@ -56,9 +56,10 @@ function createAnswer({ api, authenticator, servesHost, logsRequests }: Shortcut
     if (entry === null || entry.revision === null) return false;
     const headers = plainHeaders(request.rawHeaders);
     if (headers === null || !admits(headers)) return false;
-    const { ifNoneMatch, device, requestId = newRequestId() } = headers;
-    devices.countPoll(entry.group, device);
-    count[reply(response, entry, entry.revision, { ifNoneMatch, requestId })]();
+    const { ifNoneMatch, device, instance, requestId = newRequestId() } = headers;
+    const { group: name, etag } = entry;
+    const more = fleet.onPoll({ device, access: 'shared', group: name, ifNoneMatch, instance, etag });
+    count[reply(response, entry, entry.revision, { ifNoneMatch, requestId, more })]();
     return true;
   };
 }
@@ -75,7 +76,11 @@ function reply(
   response: ServerResponse,
   entry: InfoEntry,
   revision: string,
-  { ifNoneMatch, requestId }: { ifNoneMatch: string | undefined; requestId: string },
+  {
+    ifNoneMatch,
+    requestId,
+    more,
+  }: { ifNoneMatch: string | undefined; requestId: string; more: readonly string[] },
 ): 200 | 304 {
   // Each list is a single literal: an array that grows would be copied.
   if (matchesIfNoneMatch(ifNoneMatch, entry.etag)) {
@@ -91,7 +96,7 @@ function reply(
       NO_SNIFFING[0],
       NO_SNIFFING[1],
     ];
-    response.writeHead(304, head).end();
+    response.writeHead(304, more.length === 0 ? head : [...head, ...more]).end();
     return 304;
   }
   const head = [
@@ -110,7 +115,7 @@ function reply(
     'content-length',
     String(entry.body.length),
   ];
-  response.writeHead(200, head).end(entry.body);
+  response.writeHead(200, more.length === 0 ? head : [...head, ...more]).end(entry.body);
   return 200;
 }
 
@@ -120,6 +125,7 @@ interface PollHeaders {
   authorization: string | undefined;
   ifNoneMatch: string | undefined;
   device: string | undefined;
+  instance: string | undefined;
   requestId: string | undefined;
 }
 
@@ -130,6 +136,7 @@ function plainHeaders(raw: readonly string[]): PollHeaders | null {
     authorization: undefined,
     ifNoneMatch: undefined,
     device: undefined,
+    instance: undefined,
     requestId: undefined,
   };
   for (let index = 0; index < raw.length; index += 2) {
@@ -154,6 +161,8 @@ function fieldOf(name: string): keyof PollHeaders | 'unusual' | null {
       return 'ifNoneMatch';
     case DEVICE_HEADER:
       return 'device';
+    case INSTANCE_HEADER:
+      return 'instance';
     case 'x-request-id':
       return 'requestId';
     // A usual poll has no body, does not come from a web page, and does not change the protocol.

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { absentError } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import { InfoRecord } from '../../protocol/info.ts';
-import { DEVICE_HEADER, GROUP_HEADER } from '../../protocol/poll.ts';
+import { DEVICE_HEADER, GROUP_HEADER, INSTANCE_HEADER } from '../../protocol/poll.ts';
 import type { Api } from '../api.ts';
 import { isNotModified, sendNotModified } from '../conditions.ts';
 import { plainTextErrorHandler } from '../errors.ts';
@@ -35,15 +35,25 @@ export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
 export function infoRoutes(app: FastifyInstance, api: Api): void {
   app.get(INFO_ROUTE, { ...docs, errorHandler: plainTextErrorHandler(api.now) }, async (request, reply) => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
-    countPoll(api, request, entry);
+    const more = hear(api, request, entry);
+    for (let index = 0; index < more.length; index += 2) reply.header(more[index] ?? '', more[index + 1]);
     withRevision(reply, entry.revision).header(GROUP_HEADER, entry.group).header('etag', entry.etag);
     if (isNotModified(request, entry.etag)) return sendNotModified(request, reply);
     return reply.type(JSON_TYPE).send(entry.body);
   });
 }
 
-function countPoll({ devices }: Api, { method, headers }: FastifyRequest, { group }: InfoEntry): void {
-  if (method === 'GET') devices.countPoll(group, headers[DEVICE_HEADER]?.toString());
+/** Has the fleet hear a poll; returns the headers that its reply gets. */
+function hear(
+  { fleet }: Api,
+  { method, headers }: FastifyRequest,
+  { group, etag }: InfoEntry,
+): readonly string[] {
+  if (method !== 'GET') return [];
+  const device = headers[DEVICE_HEADER]?.toString();
+  const instance = headers[INSTANCE_HEADER]?.toString();
+  const ifNoneMatch = headers['if-none-match'];
+  return fleet.onPoll({ device, access: 'shared', group, ifNoneMatch, instance, etag });
 }
 
 /**

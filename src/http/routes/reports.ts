@@ -103,7 +103,7 @@ const postDocs = documented({
 });
 
 /** Reports of devices. */
-export function reportRoutes(app: FastifyInstance, { store, reports: kept, now }: Api): void {
+export function reportRoutes(app: FastifyInstance, { store, reports: kept, fleet, now }: Api): void {
   app.get('/api/v2/reports', queryDocs, async (request, reply) => {
     const query = reportQuery(request);
     const value = await kept.reports(query);
@@ -122,7 +122,8 @@ export function reportRoutes(app: FastifyInstance, { store, reports: kept, now }
     const reports = await readReports(request);
     // Read first: devices send reports again after an error, so none may follow once they are stored.
     const { applied } = await store.state();
-    if (reports.length > 0) await kept.insertReports(reports, now());
+    const worthKeeping = reports.filter((report) => fleet.onReport(report));
+    if (worthKeeping.length > 0) await kept.insertReports(worthKeeping, now());
     return sendAtRevision(reply, 200, applied?.revision ?? null, { accepted: reports.length });
   });
 }

@@ -10,11 +10,12 @@ import { type Actor, viaOf } from '../../history/entry.ts';
 import { notShown, readFileDiff } from '../../history/file-diff.ts';
 import { stepRecord } from '../../plan/records.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import type { Kind } from '../../protocol/name.ts';
+import { type Kind, keyOf } from '../../protocol/name.ts';
 import type { FileDiff, StepRecord } from '../../protocol/plan.ts';
 import { findRevision } from '../../source/find-revision.ts';
 import type { Reader, SourceOrigin } from '../../source/source.ts';
 import {
+  appliedRevision,
   type EntryPage,
   type EntryQuery,
   type HistoryState,
@@ -51,6 +52,13 @@ interface Blame {
   lines: { text: string; revision: string; actor: Actor; at: number }[];
 }
 
+/** A version that an app had: its id, and the id sequence and the revision with which it was given (null by an operation). */
+interface AppVersion {
+  id: number;
+  idSequence: number;
+  revision: string | null;
+}
+
 /** What the history is read with. */
 export interface PastDependencies {
   reader: Reader;
@@ -84,6 +92,10 @@ export interface Past {
   byNumber(n: number): Promise<Detail | null>;
   /** Resolves to the newest entry of this revision, that of the commit first; null if there is none. */
   byRevision(revision: string): Promise<Detail | null>;
+  /** Resolves to the newest entry with which this revision was applied, with all of its changes; null if there is none. */
+  appliedEntry(revision: string): Promise<ListedEntry | null>;
+  /** Resolves to the ids that an app had, newest first: those of its last 100 entries. */
+  versionsOf(app: string): Promise<AppVersion[]>;
   /** See `Indexer.problem`. */
   problem(): IndexProblem | null;
   /** Compares two revisions. */
@@ -98,6 +110,8 @@ const MOST_SHOWN = 500;
 const MOST_TEXT = 2 ** 21;
 /** Requests for differences that wait while one is read. */
 const MAX_WAITING = 16;
+/** The most entries of one revision or app that are looked at. */
+const MOST_ENTRIES = 100;
 /** Milliseconds for which a list waits for a page of the older history. */
 const LONGEST_WAIT = 50;
 
@@ -139,12 +153,10 @@ export function createPast(dependencies: PastDependencies): Past {
     },
     byRevision: async (revision) => {
       await indexer.catchUp();
-      const list = [keys.revision(revision)];
-      const ofCommit = await store.entries(withKeys(list, ['commit']), null, 1);
-      const [found] =
-        ofCommit.total > 0 ? ofCommit.entries : (await store.entries(withKeys(list), null, 1)).entries;
-      return found === undefined ? null : detail(await store.entry(found.n));
+      return detail(await entryOfRevision(revision, store));
     },
+    appliedEntry: (revision) => indexer.catchUp().then(() => appliedEntry(revision, store)),
+    versionsOf: (app) => indexer.catchUp().then(() => versionsOf(keyOf('app', app), store)),
     problem: indexer.problem,
     diff: async (from, to) => {
       const [before, after] = [await filesAt(from, reader), await filesAt(to, reader)];
@@ -152,6 +164,34 @@ export function createPast(dependencies: PastDependencies): Past {
     },
     blame: (kind, name, revision) => blameOf(kind, name, revision, dependencies),
   };
+}
+
+async function entryOfRevision(revision: string, store: HistoryStore): Promise<ListedEntry | null> {
+  const list = [keys.revision(revision)];
+  const ofCommit = await store.entries(withKeys(list, ['commit']), null, 1);
+  const [found] =
+    ofCommit.total > 0 ? ofCommit.entries : (await store.entries(withKeys(list), null, 1)).entries;
+  return found === undefined ? null : store.entry(found.n);
+}
+
+async function appliedEntry(revision: string, store: HistoryStore): Promise<ListedEntry | null> {
+  const { entries } = await store.entries(withKeys([keys.revision(revision)]), null, MOST_ENTRIES);
+  const applied = entries.find(({ idSequence }) => idSequence !== null);
+  return applied === undefined ? null : store.entry(applied.n);
+}
+
+async function versionsOf(object: string, store: HistoryStore): Promise<AppVersion[]> {
+  const { entries } = await store.entries(withKeys([keys.object(object)]), null, MOST_ENTRIES);
+  const versions: AppVersion[] = [];
+  for (const listed of entries) {
+    const { idSequence } = listed;
+    if (idSequence === null) continue;
+    const isCut = !listed.changes.some((change) => change.object === object);
+    const entry = isCut ? ((await store.entry(listed.n)) ?? listed) : listed;
+    const id = entry.changes.find((change) => change.object === object)?.ids?.['app_id'];
+    if (id !== undefined) versions.push({ id, idSequence, revision: appliedRevision(entry) });
+  }
+  return versions;
 }
 
 async function knownRevision(name: string, store: HistoryStore): Promise<string | null> {

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { GroupPolls } from '../../fleet/devices.ts';
 import type { Metrics } from '../../http/api.ts';
+import type { Convergence, GroupCounts } from '../../protocol/device.ts';
 import type { Status } from '../../reconcile/status.ts';
 
 /** The value of a counter for one combination of its labels. */
@@ -14,8 +14,6 @@ export interface Measured {
   requests: Iterable<Count>;
   transfers: Iterable<Count>;
   passes: Iterable<Count>;
-  /** Counts the devices at each call. */
-  polls(): Iterable<GroupPolls>;
   /** How many objects all passes have created, changed or deleted. */
   changes: number;
   /** Whether ids can be recorded. */
@@ -30,24 +28,36 @@ export interface Measured {
  * Returns a function that renders these metrics, and those of the process, in the text format of Prometheus. It calls
  * `measure` once for each metric at each scrape.
  */
-export function createExposition(measure: () => Measured): Metrics['render'] {
+export function createExposition(
+  measure: () => Measured,
+  countDevices: () => Promise<Convergence>,
+): Metrics['render'] {
   const registry = new Registry();
+  let groups: readonly GroupCounts[] = [];
   for (const row of COUNTERS) addCounts(Counter, registry, row, measure);
-  for (const row of GAUGES_BY_LABEL) addCounts(Gauge, registry, row, measure);
+  for (const row of DEVICE_COUNTERS) addCounts(Counter, registry, row, () => groups);
+  for (const row of DEVICE_GAUGES) addCounts(Gauge, registry, row, () => groups);
   for (const row of GAUGES) addGauge(registry, row, measure);
   // Begins to measure the event loop, which costs time: so it starts with the first scrape.
   collectDefaultMetrics({ register: registry });
-  return async () => ({ type: registry.contentType, text: await registry.metrics() });
+  return async () => {
+    // A store that cannot be reached leaves out the devices, not the metrics that say so.
+    groups = await countDevices().then(
+      (counts) => counts.groups,
+      () => [],
+    );
+    return { type: registry.contentType, text: await registry.metrics() };
+  };
 }
 
-type CountsRow = [
+type CountsRow<Source> = [
   name: string,
   help: string,
   labels: string[],
-  read: (measured: Measured) => Iterable<Count>,
+  read: (source: Source) => Iterable<Count>,
 ];
 
-const COUNTERS: readonly CountsRow[] = [
+const COUNTERS: readonly CountsRow<Measured>[] = [
   [
     'holdfast_origin_transfers_total',
     'Fetches from and pushes to origin, by outcome.',
@@ -68,32 +78,46 @@ const COUNTERS: readonly CountsRow[] = [
     [],
     ({ changes }) => [{ labels: {}, count: changes }],
   ],
+];
+
+const DEVICE_COUNTERS: readonly CountsRow<readonly GroupCounts[]>[] = [
   [
     'holdfast_anonymous_polls_total',
     'Polls that came without the name of a device.',
-    ['device_group'],
-    ({ polls }) => countsBy(polls(), 'anonymousPolls'),
+    ['group'],
+    (groups) => countsBy(groups, 'anonymous_polls').filter(({ count }) => count > 0),
   ],
 ];
 
-const GAUGES_BY_LABEL: readonly CountsRow[] = [
+const COUNTED_STATES = ['current', 'behind', 'failed', 'silent', 'unknown', 'expected'] as const;
+
+const DEVICE_GAUGES: readonly CountsRow<readonly GroupCounts[]>[] = [
   [
-    'holdfast_polling_devices',
-    'Devices that sent their name and polled this manager in the last ten minutes, by the group that they polled last.',
-    ['device_group'],
-    ({ polls }) => countsBy(polls(), 'devices'),
+    'holdfast_devices',
+    'Devices by group and state, as docs/devices.md has them.',
+    ['group', 'state'],
+    (groups) =>
+      groups.flatMap((counts) =>
+        COUNTED_STATES.map((state) => ({ labels: { group: counts.group, state }, count: counts[state] })),
+      ),
+  ],
+  [
+    'holdfast_devices_converged',
+    'Devices that have all that their group should have.',
+    ['group'],
+    (groups) => countsBy(groups, 'current'),
   ],
 ];
 
-function countsBy(polls: Iterable<GroupPolls>, count: 'devices' | 'anonymousPolls'): Count[] {
-  return Array.from(polls, (group) => ({ labels: { device_group: group.group }, count: group[count] }));
+function countsBy(groups: readonly GroupCounts[], count: 'current' | 'anonymous_polls'): Count[] {
+  return groups.map((counts) => ({ labels: { group: counts.group }, count: counts[count] }));
 }
 
-function addCounts(
+function addCounts<Source>(
   Metric: typeof Counter | typeof Gauge,
   registry: Registry,
-  [name, help, labelNames, read]: CountsRow,
-  measure: () => Measured,
+  [name, help, labelNames, read]: CountsRow<Source>,
+  source: () => Source,
 ): void {
   new Metric({
     name,
@@ -102,7 +126,7 @@ function addCounts(
     registers: [registry],
     collect() {
       this.reset();
-      for (const { labels, count } of read(measure())) this.inc({ ...labels }, count);
+      for (const { labels, count } of read(source())) this.inc({ ...labels }, count);
     },
   });
 }

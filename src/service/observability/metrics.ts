@@ -1,8 +1,8 @@
 import { once } from '../../async/once.ts';
 import type { ErrorKind } from '../../errors.ts';
-import type { Devices } from '../../fleet/devices.ts';
 import type { Metrics } from '../../http/api.ts';
 import type { RecordStatus } from '../../ids/keeper/status.ts';
+import type { Convergence } from '../../protocol/device.ts';
 import type { PassOutcome } from '../../reconcile/pass/pass.ts';
 import { STARTING, type Status } from '../../reconcile/status.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';
@@ -20,10 +20,10 @@ export interface ServiceMetrics extends Metrics {
 }
 
 /**
- * Creates the metrics of one service; `devices` counts polls. The renderer is loaded by `load`, or at the first scrape, so that a start need not
+ * Creates the metrics of one service; `countDevices` counts the devices at each scrape. The renderer is loaded by `load`, or at the first scrape, so that a start need not
  * wait for it; the event loop is measured from the first scrape on.
  */
-export function createMetrics(devices: Pick<Devices, 'byGroup'>): ServiceMetrics {
+export function createMetrics(countDevices: () => Promise<Convergence>): ServiceMetrics {
   const requests = createCounts();
   const transfers = createCounts();
   const passes = createCounts();
@@ -36,14 +36,13 @@ export function createMetrics(devices: Pick<Devices, 'byGroup'>): ServiceMetrics
     requests: requests.all(),
     transfers: transfers.all(),
     passes: passes.all(),
-    polls: devices.byGroup,
     changes,
     isRecorded,
     connections,
     status: lastStatus,
   });
   const load = once(() => import('./exposition.ts'));
-  const exposition = once(async () => (await load()).createExposition(measure));
+  const exposition = once(async () => (await load()).createExposition(measure, countDevices));
   const requestCounter: Metrics['requestCounter'] = (method, route, status) =>
     requests.counter(`${method} ${status} ${route}`, { method, route, status });
   return {

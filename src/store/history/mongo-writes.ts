@@ -30,11 +30,11 @@ export async function draftEntries(
 }
 
 function changesOf(entry: Entry, version: number): Change[] {
-  const { n: _id, kind, at } = entry;
+  const { n: _id, kind, at, idSequence } = entry;
   const [body = '', ...bodies] = entryRows(entry);
   const [searched, ...parts] = searchedParts(entry);
   return [
-    { in: 'entries', document: { _id, version, kind, at, body, ...searched } },
+    { in: 'entries', document: { _id, version, kind, at, idSequence, body, ...searched } },
     ...bodies.map((part, index): Change => {
       const document = { _id: `${_id}/${index + 1}`, n: _id, part: index + 1, body: part };
       return { in: 'entry_parts', document: { ...document, ...(parts[index] ?? { keys: [], text: '' }) } };

@@ -1,5 +1,5 @@
 import { actOf } from '../act.ts';
-import { type EntryBatch, entryOf, keys } from '../entry.ts';
+import { APPLYING_KINDS, appliedRevision, type EntryBatch, entryOf, keys } from '../entry.ts';
 import { type Committer, requireVersion } from '../mongo/committer.ts';
 import type { Documents, FleetRoot } from '../mongo/documents.ts';
 import { draftEntries } from './mongo-writes.ts';
@@ -45,6 +45,20 @@ export function mongoHistory({ documents, committer, run }: MongoHistoryParts): 
         const { document, parts } = found;
         requireVersion(root, [document]);
         return entryOf(n, [document.body, ...parts.map(({ body }) => body)]);
+      }),
+    firstSince: (idSequence, objects) =>
+      read(async (root) => {
+        const found = await documents.entrySince(idSequence, objects.map(keys.object));
+        if (found === null) return null;
+        requireVersion(root, [found]);
+        return entryOf(found._id, [found.body]);
+      }),
+    revisionBefore: (idSequence) =>
+      read(async (root) => {
+        const found = await documents.entryBefore(idSequence, APPLYING_KINDS);
+        if (found === null) return null;
+        requireVersion(root, [found]);
+        return appliedRevision(entryOf(found._id, [found.body]));
       }),
     revisionOf: (prefix) => read(() => revisionOf(prefix, documents)),
   };

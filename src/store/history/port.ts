@@ -21,6 +21,10 @@ export interface HistoryStore {
   entries(query: EntryQuery, before: number | null, limit: number): Promise<EntryPage>;
   /** Resolves to an entry with all of its changes; null if there is none of this number. */
   entry(n: number): Promise<ListedEntry | null>;
+  /** Resolves to the first entry that one of these objects has since this id sequence of the store; null if there is none. */
+  firstSince(idSequence: number, objects: readonly string[]): Promise<ListedEntry | null>;
+  /** Resolves to the revision that was applied last before this id sequence; null if that is not known. */
+  revisionBefore(idSequence: number): Promise<string | null>;
   /** Resolves to the revision of an entry that begins with these digits; null if it is none, or not the only one. */
   revisionOf(prefix: string): Promise<string | null>;
 }

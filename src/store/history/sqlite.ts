@@ -21,6 +21,8 @@ export function sqliteHistory({ session, reads, writes, checkSpace }: SqliteHist
     addEntries: (batch) => session.writeAsync(() => writes.history.addEntries(batch), 'NORMAL'),
     entries: (query, before, limit) => session.read(() => reads.history.page(query, before, limit)),
     entry: (n) => session.read(() => reads.history.entry(n)),
+    firstSince: (idSequence, objects) => session.read(() => reads.history.firstSince(idSequence, objects)),
+    revisionBefore: (idSequence) => session.read(() => reads.history.revisionBefore(idSequence)),
     revisionOf: (prefix) => session.read(() => reads.history.revisionOf(prefix)),
   };
 }

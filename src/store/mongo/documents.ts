@@ -49,6 +49,10 @@ export interface Documents {
   entries(query: EntryQuery, before: number | null, limit: number): Promise<FoundEntries>;
   /** Reads an entry and its other parts, in order; two commands. */
   entry(n: number): Promise<FoundEntry | null>;
+  /** Reads the first entry since this id sequence that has one of these keys; two commands. */
+  entrySince(idSequence: number, keys: readonly string[]): Promise<ListedDocument | null>;
+  /** Reads the last entry of these kinds before this id sequence. */
+  entryBefore(idSequence: number, kinds: readonly EntryKind[]): Promise<ListedDocument | null>;
   /** Reads the entries with a key that begins so, and goes on with hexadecimal digits or not at all. */
   entriesByPrefix(prefix: string): Promise<EntryDocument[]>;
 }
@@ -149,6 +153,8 @@ export interface EntryDocument extends Searched {
   version: number;
   kind: EntryKind;
   at: number;
+  /** `Entry.idSequence`. */
+  idSequence: number | null;
   /** What a list shows: JSON. */
   body: string;
 }
@@ -162,9 +168,12 @@ export interface EntryPartDocument extends Searched {
   body: string;
 }
 
+/** An entry as a list shows it. */
+export type ListedDocument = Omit<EntryDocument, 'keys' | 'text'>;
+
 /** Entries of a list, and how many match on all pages. */
 export interface FoundEntries {
-  documents: Omit<EntryDocument, 'keys' | 'text'>[];
+  documents: ListedDocument[];
   total: number;
 }
 

@@ -1,7 +1,16 @@
 import type { Collection, Db, Filter } from 'mongodb';
-import type { EntryQuery } from '../entry.ts';
+import type { EntryKind, EntryQuery } from '../entry.ts';
 import { COLLECTIONS } from '../schema/mongo.ts';
-import type { ActDocument, EntryDocument, EntryPartDocument, FoundEntries, FoundEntry } from './documents.ts';
+import type {
+  ActDocument,
+  EntryDocument,
+  EntryPartDocument,
+  FoundEntries,
+  FoundEntry,
+  ListedDocument,
+} from './documents.ts';
+
+const LISTED = { projection: { keys: 0, text: 0 } };
 
 /** `Documents.nextAct`. */
 export async function nextAct(db: Db, after: number): Promise<ActDocument[]> {
@@ -28,11 +37,7 @@ export async function findEntries(
   ]);
   const filter = all([...conditions, ...conditionsOf(query)]);
   const page = before === null ? filter : { $and: [filter, { _id: { $lt: before } }] };
-  const documents = await entries(db)
-    .find(page, { projection: { keys: 0, text: 0 } })
-    .sort({ _id: -1 })
-    .limit(limit)
-    .toArray();
+  const documents = await entries(db).find(page, LISTED).sort({ _id: -1 }).limit(limit).toArray();
   return { documents, total: await entries(db).countDocuments(filter) };
 }
 
@@ -69,6 +74,28 @@ export async function findEntry(db: Db, n: number): Promise<FoundEntry | null> {
     .sort({ part: 1 })
     .toArray();
   return { document, parts: found };
+}
+
+/** `Documents.entrySince`. */
+export async function findSince(
+  db: Db,
+  idSequence: number,
+  keys: readonly string[],
+): Promise<ListedDocument | null> {
+  const filter = all([{ idSequence: { $gt: idSequence } }, await searched(db, { keys: { $in: [...keys] } })]);
+  const [first] = await entries(db).find(filter, LISTED).sort({ idSequence: 1, _id: 1 }).limit(1).toArray();
+  return first ?? null;
+}
+
+/** `Documents.entryBefore`. */
+export async function findBefore(
+  db: Db,
+  idSequence: number,
+  kinds: readonly EntryKind[],
+): Promise<ListedDocument | null> {
+  const filter = { idSequence: { $lt: idSequence }, kind: { $in: [...kinds] } };
+  const [last] = await entries(db).find(filter, LISTED).sort({ idSequence: -1, _id: -1 }).limit(1).toArray();
+  return last ?? null;
 }
 
 /** `Documents.entriesByPrefix`. */

@@ -10,6 +10,8 @@ import {
   storedApp,
   storedGroup,
 } from '../rules/rows.ts';
+import type { Served } from '../served.ts';
+import { servedOf } from '../served.ts';
 import type {
   AppliedObject,
   AtRevision,
@@ -113,6 +115,21 @@ export class FleetReads {
       ...row(kind, name, own, stored?.hash ?? own?.hash ?? null),
       ...row('prune', name, prune, null),
     ]);
+  }
+
+  async served(): Promise<Served> {
+    const { root, documents } = await this.#scan();
+    const { fleet, allChanged } = root;
+    const stored = documents.filter(({ stored }) => stored !== null);
+    const row = (kind: CounterKind, name: string, part: DocumentCounter | null) =>
+      part === null ? [] : [{ kind, name, id: part.last, changed: Math.max(part.changed, allChanged) }];
+    return servedOf(
+      { fleet, revision: revisionOf(root) },
+      stored.flatMap(({ kind, name, stored }) =>
+        kind === 'device_group' ? [{ name, apps: groupContent(stored?.content ?? '').apps }] : [],
+      ),
+      stored.flatMap(({ kind, name, own, prune }) => [...row(kind, name, own), ...row('prune', name, prune)]),
+    );
   }
 
   /** Lets other work run in between. */

@@ -9,7 +9,7 @@ import {
 } from 'mongodb';
 import type { Connection } from '../../mongo/connection.ts';
 import { DUPLICATE_KEY, isDuplicateKey } from '../../mongo/errors.ts';
-import type { EntryQuery } from '../entry.ts';
+import type { EntryKind, EntryQuery } from '../entry.ts';
 import { COLLECTIONS } from '../schema/mongo.ts';
 import type {
   ActDocument,
@@ -19,11 +19,12 @@ import type {
   FleetRoot,
   FoundEntries,
   FoundEntry,
+  ListedDocument,
   ObjectDocument,
   ObjectScan,
   StagedChange,
 } from './documents.ts';
-import { findByPrefix, findEntries, findEntry, nextAct } from './entry-queries.ts';
+import { findBefore, findByPrefix, findEntries, findEntry, findSince, nextAct } from './entry-queries.ts';
 
 /** The database behind the store, accessed through MongoDB's own driver. */
 export class MongoDocuments implements Documents {
@@ -112,6 +113,14 @@ export class MongoDocuments implements Documents {
 
   entry(n: number): Promise<FoundEntry | null> {
     return this.#run((db) => findEntry(db, n));
+  }
+
+  entrySince(idSequence: number, keys: readonly string[]): Promise<ListedDocument | null> {
+    return this.#run((db) => findSince(db, idSequence, keys));
+  }
+
+  entryBefore(idSequence: number, kinds: readonly EntryKind[]): Promise<ListedDocument | null> {
+    return this.#run((db) => findBefore(db, idSequence, kinds));
   }
 
   entriesByPrefix(prefix: string): Promise<EntryDocument[]> {

@@ -8,6 +8,7 @@ import { applyBatch } from '../rules/apply.ts';
 import { claimHead, requireSequence } from '../rules/claim.ts';
 import { log, pruneAll, pruneGroup, restartApp } from '../rules/raise.ts';
 import { seedCounters } from '../rules/seed.ts';
+import type { Served } from '../served.ts';
 import type {
   AppliedObject,
   ApplyBatch,
@@ -61,6 +62,11 @@ export class DocumentStore implements Store, SharedStore {
     this.#documents = documents;
     this.committer = new Committer(documents, { ...options, newWriter });
     this.#reads = new FleetReads({ documents, committer: this.committer, defaults });
+  }
+
+  /** See `DeviceStore.served`. */
+  served(): Promise<Served> {
+    return this.run(() => this.#reads.served());
   }
 
   ping(): Promise<void> {

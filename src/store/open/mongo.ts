@@ -3,6 +3,7 @@ import { HoldfastError } from '../../errors.ts';
 import { Connection } from '../../mongo/connection.ts';
 import type { ServerInfo } from '../../mongo/server-info.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
+import { mongoDevices } from '../devices/mongo.ts';
 import { mongoHistory } from '../history/mongo.ts';
 import { newFleetRoot } from '../mongo/documents.ts';
 import { MongoDocuments } from '../mongo/mongo-documents.ts';
@@ -60,9 +61,10 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Ports>
     await Promise.all([store.close(), reports.close()]);
     await connection.close();
   };
+  const devices = mongoDevices({ connection, served: () => store.served() });
   const { committer } = store;
   const history = mongoHistory({ documents, committer, run: (call) => store.run(call) });
-  return { store, shared: store, history, reports, close };
+  return { store, shared: store, history, reports, devices, close };
 }
 
 /** Waits for a random time, so that two managers do not collide again and again. */

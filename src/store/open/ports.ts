@@ -1,3 +1,4 @@
+import type { DeviceStore } from '../devices/port.ts';
 import type { HistoryStore } from '../history/port.ts';
 import type { ReportStore } from '../reports/port.ts';
 import type { SharedStore, Store } from '../store.ts';
@@ -9,6 +10,7 @@ export interface Ports {
   shared: SharedStore | null;
   history: HistoryStore;
   reports: ReportStore;
+  devices: DeviceStore;
   /**
    * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except
    * that a second `close` resolves.

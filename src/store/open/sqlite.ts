@@ -14,6 +14,7 @@ import { storeError } from '../../sqlite/errors.ts';
 import { checkLog, LogPosition } from '../../sqlite/log.ts';
 import { createFileCheck } from '../../sqlite/open-files.ts';
 import { Session } from '../../sqlite/session.ts';
+import { sqliteDevices } from '../devices/sqlite.ts';
 import { sqliteHistory } from '../history/sqlite.ts';
 import { sqliteReports } from '../reports/sqlite/reports.ts';
 import { checkHeader, MIGRATIONS, migrate } from '../schema/migrations.ts';
@@ -96,6 +97,7 @@ function portsOf(connections: Connections, options: SqliteStoreOptions): SqliteP
     shared: null,
     history: sqliteHistory({ session, reads, writes, checkSpace }),
     reports,
+    devices: sqliteDevices({ session, ...connections, checkSpace }),
     close: async () => {
       session.end();
       await reports.close();

@@ -11,6 +11,8 @@ export const COLLECTIONS = {
   entries: 'history',
   entryParts: 'history_parts',
   reports: 'nebula_reports',
+  devices: 'devices',
+  deviceReports: 'device_reports',
 } as const;
 
 /** Raised with every change of the meaning of documents. */
@@ -29,7 +31,11 @@ const INDEXES: Readonly<Record<string, readonly Index[]>> = {
     [{ version: 1 }, { name: 'holdfast_version' }],
   ],
   [COLLECTIONS.acts]: [[{ number: 1, part: 1 }, { name: 'holdfast_number' }]],
-  [COLLECTIONS.entries]: [[{ keys: 1, _id: -1 }, { name: 'holdfast_keys' }]],
+  [COLLECTIONS.entries]: [
+    [{ keys: 1, _id: -1 }, { name: 'holdfast_keys' }],
+    [{ idSequence: 1, _id: 1 }, { name: 'holdfast_id_sequence' }],
+  ],
+  [COLLECTIONS.devices]: [[{ keptAt: 1 }, { name: 'holdfast_kept_at' }]],
   [COLLECTIONS.entryParts]: [
     [{ n: 1, part: 1 }, { name: 'holdfast_n' }],
     [{ keys: 1, n: -1 }, { name: 'holdfast_keys' }],

@@ -16,6 +16,8 @@ import { ENTRY_STATES, keys } from '../entry.ts';
  * part of an entry is what a list shows. A key is a number, for an object can be in every entry; those of states can go
  * out of use, so they come first. `entries_by_time` is narrow, since counts read all of it. `state.history` is a `HistoryState`, as JSON.
  *
+ * `devices.slot` is a `DeviceSlot`, as JSON; the latest report of a device has its own table, since slots are read at once.
+ *
  * `position` begins so high that SQLite stores it in six bytes, and is the last column. So it is always the last six
  * bytes of its page, where `checkLog` reads it.
  */
@@ -35,7 +37,8 @@ CREATE TABLE state (
   last_oid TEXT,
   seeded_from TEXT,
   report_bytes INTEGER NOT NULL DEFAULT 0,
-  history TEXT
+  history TEXT,
+  devices_heard_at INTEGER
 ) STRICT;
 
 CREATE TABLE log_position (
@@ -82,6 +85,16 @@ CREATE INDEX reports_by_updated ON reports (updated, seq, created);
 CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
 
+CREATE TABLE devices (
+  name TEXT PRIMARY KEY,
+  slot TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE device_reports (
+  name TEXT PRIMARY KEY,
+  body TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE acts (
   number INTEGER NOT NULL,
   part INTEGER NOT NULL,
@@ -93,9 +106,11 @@ CREATE TABLE entries (
   n INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,
   at INTEGER NOT NULL,
-  text TEXT NOT NULL
+  text TEXT NOT NULL,
+  id_sequence INTEGER
 ) STRICT;
 CREATE INDEX entries_by_time ON entries (at, kind);
+CREATE INDEX entries_by_id_sequence ON entries (id_sequence, n) WHERE id_sequence IS NOT NULL;
 
 CREATE TABLE entry_key_names (
   name TEXT PRIMARY KEY,

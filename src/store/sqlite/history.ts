@@ -2,6 +2,8 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { Pace } from '../../async/pace.ts';
 import { type Database, prepare, type SqlValue, type Statement } from '../../sqlite/connection.ts';
 import {
+  APPLYING_KINDS,
+  appliedRevision,
   ENTRY_STATES,
   type EntryBatch,
   type EntryPage,
@@ -40,6 +42,8 @@ export class HistoryReads {
   readonly #state: Statement<{ history: string | null }>;
   readonly #entry: Statement<BodyRow>;
   readonly #byPrefix: Statement<{ name: string }>;
+  readonly #firstSince: Statement<BodyRow>;
+  readonly #lastBefore: Statement<BodyRow>;
 
   constructor(db: Database) {
     this.#db = db;
@@ -48,6 +52,18 @@ export class HistoryReads {
     this.#byPrefix = prepare(
       db,
       "SELECT name FROM entry_key_names WHERE name >= ?1 AND name < ?1 || 'g' LIMIT 2",
+    );
+    this.#firstSince = prepare(
+      db,
+      `SELECT n, body FROM entries JOIN entry_bodies USING (n)
+       WHERE id_sequence > ? AND n IN (SELECT n FROM entry_keys WHERE ${HAS_KEY}) AND part = 0
+       ORDER BY id_sequence, n LIMIT 1`,
+    );
+    this.#lastBefore = prepare(
+      db,
+      `SELECT n, body FROM entries JOIN entry_bodies USING (n)
+       WHERE id_sequence < ? AND kind IN (SELECT value FROM json_each('${JSON.stringify(APPLYING_KINDS)}')) AND part = 0
+       ORDER BY id_sequence DESC, n DESC LIMIT 1`,
     );
   }
 
@@ -88,6 +104,18 @@ export class HistoryReads {
   entry(n: number): ListedEntry | null {
     const rows = this.#entry.all(n);
     return rows.length === 0 ? null : entryOf(n, rows.map(unpacked));
+  }
+
+  /** See `HistoryStore.firstSince`. */
+  firstSince(idSequence: number, objects: readonly string[]): ListedEntry | null {
+    const row = this.#firstSince.get(idSequence, JSON.stringify(objects.map(keys.object)));
+    return row === undefined ? null : entryOf(row.n, [unpacked(row)]);
+  }
+
+  /** See `HistoryStore.revisionBefore`. */
+  revisionBefore(idSequence: number): string | null {
+    const row = this.#lastBefore.get(idSequence);
+    return row === undefined ? null : appliedRevision(entryOf(row.n, [unpacked(row)]));
   }
 
   /** See `HistoryStore.revisionOf`. */
@@ -145,7 +173,7 @@ export class History extends HistoryReads {
     super(db);
     this.#acts = acts;
     this.#setState = prepare(db, 'UPDATE state SET history = ?');
-    this.#add = prepare(db, 'INSERT INTO entries (n, kind, at, text) VALUES (?, ?, ?, ?)');
+    this.#add = prepare(db, 'INSERT INTO entries (n, kind, at, text, id_sequence) VALUES (?, ?, ?, ?, ?)');
     this.#addName = prepare(
       db,
       `INSERT OR IGNORE INTO entry_key_names (name, key)
@@ -174,7 +202,7 @@ export class History extends HistoryReads {
     if (supersedes) this.#supersede();
     const pace = new Pace();
     for (const entry of entries) {
-      this.#add.run(entry.n, entry.kind, entry.at, entryText(entry));
+      this.#add.run(entry.n, entry.kind, entry.at, entryText(entry), entry.idSequence);
       for (const key of entryKeys(entry)) {
         this.#putKey(key, entry.n);
         await pace.step();

@@ -2,6 +2,7 @@ import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAuthenticator } from '../../../src/accounts/authenticator.ts';
 import { plainPasswordCheck } from '../../../src/accounts/password.ts';
+import type { Fleet } from '../../../src/fleet/fleet.ts';
 import { createInfoCache } from '../../../src/http/info/cache.ts';
 import { useInfoShortcut } from '../../../src/http/routes/info-shortcut.ts';
 import { createFollower } from '../../../src/reconcile/follower.ts';
@@ -47,8 +48,13 @@ async function startServer({ logsRequests = false } = {}) {
     requestCounter: (_method: string, _route: string, status: number) => () => counted.push(status),
   };
   const polls: (string | undefined)[][] = [];
-  const devices = { countPoll: (group: string, name: string | undefined) => void polls.push([group, name]) };
-  const api = { info, devices, metrics } as unknown as Parameters<typeof useInfoShortcut>[1]['api'];
+  const fleet = {
+    onPoll: ({ group, device, ifNoneMatch }: Parameters<Fleet['onPoll']>[0]) => {
+      polls.push([group, device, ifNoneMatch]);
+      return device === 'pos-2' ? ['holdfast-conflict', 'aabbccdd'] : [];
+    },
+  };
+  const api = { info, fleet, metrics } as unknown as Parameters<typeof useInfoShortcut>[1]['api'];
   useInfoShortcut(app, { api, authenticator, servesHost: () => true, logsRequests: () => logsRequests });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());
@@ -80,9 +86,18 @@ describe('useInfoShortcut', () => {
     expect(await send(known)).toMatchObject({ status: 304, text: '' });
     expect(counted).toEqual([200, 304]);
     expect(polls).toEqual([
-      ['edge', undefined],
-      ['edge', 'pos-1'],
+      ['edge', undefined, undefined],
+      ['edge', 'pos-1', known['if-none-match']],
     ]);
+  });
+
+  it('adds the headers that a device gets, whatever the status', async () => {
+    const { send, prepare } = await startServer();
+    const entry = await prepare();
+    for (const etag of ['"x"', entry?.etag ?? ''])
+      expect((await send({ 'holdfast-device': 'pos-2', 'if-none-match': etag })).headers).toMatchObject({
+        'holdfast-conflict': 'aabbccdd',
+      });
   });
 
   it.each<[string, { headers?: Record<string, string | string[]>; path?: string; method?: string }]>([

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
-import { createDevices } from '../../../src/fleet/devices.ts';
 import type { PassOutcome } from '../../../src/reconcile/pass/pass.ts';
 import { STARTING, type Status } from '../../../src/reconcile/status.ts';
 import { createMetrics } from '../../../src/service/observability/metrics.ts';
+import { noDevices } from '../../support/no-devices.ts';
 
 const FAILED: PassOutcome = { ok: false, error: new HoldfastError('unavailable', 'git was ended') };
 const APPLIED: Status = { ...STARTING, applied: { revision: 'f'.repeat(40), at: 1_700_000_000_000 } };
@@ -24,7 +24,7 @@ async function linesOf(metrics: ReturnType<typeof createMetrics>): Promise<strin
 
 describe('createMetrics', () => {
   it('counts from the start, not from the first render', async () => {
-    const metrics = createMetrics(createDevices(() => 0));
+    const metrics = createMetrics(noDevices);
     metrics.countRequest('GET', '/info', 200);
     metrics.countTransfer('fetch', 'ok');
     metrics.countPass(FAILED, { ...APPLIED, problems: [] });
@@ -44,13 +44,13 @@ describe('createMetrics', () => {
   });
 
   it('does not render a request counter that was never raised', async () => {
-    const metrics = createMetrics(createDevices(() => 0));
+    const metrics = createMetrics(noDevices);
     metrics.requestCounter('GET', '/info', 304);
     expect((await linesOf(metrics)).join('\n')).not.toContain('304');
   });
 
   it('renders every outcome of passes as 0 before the first pass, so that an alert can notice that there is none', async () => {
-    const lines = await linesOf(createMetrics(createDevices(() => 0)));
+    const lines = await linesOf(createMetrics(noDevices));
     for (const outcome of ['ok', 'unavailable', 'refused', 'conflict', 'invalid', 'internal'])
       expect(lines).toContain(`holdfast_passes_total{outcome="${outcome}"} 0`);
   });
@@ -70,14 +70,14 @@ describe('createMetrics', () => {
       ['reached_timestamp_seconds 1700000000', 'up 0'],
     ],
   ])('renders whether origin is reached: %s', async (_, origin, expected) => {
-    const metrics = createMetrics(createDevices(() => 0));
+    const metrics = createMetrics(noDevices);
     metrics.countPass(FAILED, { ...STARTING, origin: origin === null ? null : { ...origin, cause: null } });
     const lines = (await linesOf(metrics)).filter((line) => /^holdfast_origin_(up|reached)/.test(line));
     expect(lines.sort()).toEqual(expected.map((line) => `holdfast_origin_${line}`));
   });
 
   it('renders whether ids are recorded', async () => {
-    const metrics = createMetrics(createDevices(() => 0));
+    const metrics = createMetrics(noDevices);
     expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 1');
     metrics.setRecordStatus({ problem: { message: 'the disk is full', since: 0 } });
     expect(await linesOf(metrics)).toContain('holdfast_ids_recorded 0');
@@ -86,7 +86,7 @@ describe('createMetrics', () => {
   });
 
   it('renders no time of an event that has not happened', async () => {
-    const lines = await linesOf(createMetrics(createDevices(() => 0)));
+    const lines = await linesOf(createMetrics(noDevices));
     expect(lines.filter((line) => line.includes('_timestamp_seconds'))).toEqual([]);
   });
 });

@@ -212,6 +212,32 @@ export function historyContract(open: OpenStore): void {
     });
   });
 
+  it('firstSince and revisionBefore: what was changed first after an id sequence, and what was applied before it', async () => {
+    const changes = [change('app/web')];
+    await add(test.store, [
+      entry(1, { idSequence: 2, changes }),
+      entry(2, { idSequence: 4 }),
+      entry(3, {
+        idSequence: 6,
+        changes: [...Array.from({ length: 2000 }, (_, n) => change(`app/x-${n}`)), ...changes],
+      }),
+      entry(4, { kind: 'prune', idSequence: 7, revision: null, changes: [change('device_group/edge')] }),
+      entry(5, { changes }),
+    ]);
+    const firstSince = async (idSequence: number, ...objects: string[]) =>
+      (await test.store.firstSince(idSequence, objects))?.n ?? null;
+    expect(await firstSince(0, 'app/web')).toBe(1);
+    expect(await firstSince(2, 'app/web')).toBe(3);
+    expect(await firstSince(2, 'app/app-2', 'device_group/edge')).toBe(2);
+    expect(await firstSince(4, 'device_group/edge')).toBe(4);
+    expect(await firstSince(6, 'app/web')).toBeNull();
+    expect(await Promise.all([2, 6, 8].map((at) => test.store.revisionBefore(at)))).toEqual([
+      null,
+      '2222',
+      '3333',
+    ]);
+  });
+
   describe('entries', () => {
     it('come newest first, in pages, with the number of all that match', async () => {
       await add(test.store, [entry(1), entry(2), entry(3), entry(0), entry(-1)]);

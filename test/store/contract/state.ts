@@ -140,11 +140,18 @@ export function stateContract(open: OpenStore): void {
         store.addEntries({ expected: null, next: HISTORY, entries: [], supersedes: false }),
       entries: (store) => store.entries(EVERY_ENTRY, null, 1),
       entry: (store) => store.entry(1),
+      firstSince: (store) => store.firstSince(0, ['app/web']),
+      revisionBefore: (store) => store.revisionBefore(1),
       revisionOf: (store) => store.revisionOf('ab'),
       seedCounters: (store) => seed(store, { seeds: [], idSequence: 0 }),
       counters: (store) => store.counters(0),
       insertReports: (store) => store.insertReports([], AT),
       reports: (store) => store.reports({ pageSize: 1 }),
+      served: (store) => store.served(),
+      load: (store) => store.load(() => undefined),
+      put: (store) => store.put([], AT),
+      drop: (store) => store.drop(['pos-1']),
+      latestReport: (store) => store.latestReport('pos-1'),
       expireReports: (store) => store.expireReports(AT),
     };
 

@@ -210,6 +210,23 @@ export class ModelDocuments implements Documents {
     });
   }
 
+  entrySince(idSequence: number, keys: readonly string[]): Promise<EntryDocument | null> {
+    return this.#read(({ entries }) => {
+      const later = [...entries.values()].filter((entry) => (entry.idSequence ?? 0) > idSequence);
+      return (
+        later.sort((a, b) => a._id - b._id).find((entry) => entry.keys.some((key) => keys.includes(key))) ??
+        null
+      );
+    });
+  }
+
+  entryBefore(idSequence: number): Promise<EntryDocument | null> {
+    return this.#read(({ entries }) => {
+      const earlier = [...entries.values()].filter((entry) => (entry.idSequence ?? idSequence) < idSequence);
+      return earlier.sort((a, b) => b._id - a._id)[0] ?? null;
+    });
+  }
+
   entriesByPrefix(prefix: string): Promise<EntryDocument[]> {
     return this.#read(({ entries }) =>
       [...entries.values()].filter(({ keys }) => keys.some((key) => key.startsWith(prefix))),

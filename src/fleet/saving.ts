@@ -1,0 +1,199 @@
+import { closedError } from '../errors.ts';
+import type { DeviceStore, KeptSlot } from '../store/devices/port.ts';
+import type { DeviceSlot } from '../store/devices/slot.ts';
+import { isInConflict } from './hear.ts';
+import { heardAt } from './state.ts';
+
+export interface SavingDependencies {
+  store: DeviceStore;
+  /** All that is known. */
+  slots: ReadonlyMap<string, DeviceSlot>;
+  silentAfter: number;
+  now(): number;
+  /** Takes a slot from the store, beside what is known. */
+  take(slot: DeviceSlot): void;
+  /** Says when a manager listened last before this one; null if none did. */
+  setHeardBefore(at: number | null): void;
+  onFailure(error: unknown): void;
+  onRecovered(): void;
+}
+
+/** Milliseconds: how often changes are written, what other managers know is read, and all devices are looked through. */
+const WRITING = 1000;
+const READING = 5000;
+const LOOKING = 30_000;
+/** How old the time at which a device was heard is in the store at most: there is a write for it. */
+const HEARD_WRITTEN = 300_000;
+/** What managers wrote in this time before the last look is read again, for their clocks differ. */
+const CLOCKS_DIFFER = 60_000;
+/** The most slots of one write. */
+const AT_ONCE = 2000;
+
+/** Slots to write, and with them the latest reports (JSON) that are new. */
+type Changes = Map<string, string | undefined>;
+
+/** Brings what is known of devices into the store, and what other managers know out of it. */
+export class Saving {
+  readonly #dependencies: SavingDependencies;
+  readonly #changed: Changes = new Map();
+  #writing: Changes = new Map();
+  #dropped: string[] = [];
+  /** When each device was heard last, as the store has it. */
+  readonly #written = new Map<string, number>();
+  #isLoaded = false;
+  #failure: unknown = null;
+  #lastRead = 0;
+  #lastLook = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(dependencies: SavingDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Has a slot written within two seconds, and with it the device's latest report (JSON) if there is a new one. */
+  put(name: string, report?: string): void {
+    this.#changed.set(name, report ?? this.#changed.get(name));
+  }
+
+  /** Has these devices forgotten in the store, too. */
+  drop(names: readonly string[]): void {
+    for (const name of names) this.#changed.delete(name);
+    this.#dropped.push(...names);
+  }
+
+  /** Resolves once the store has forgotten a device. */
+  async dropNow(name: string): Promise<void> {
+    this.drop([name]);
+    await this.#running;
+    await this.#dropAll();
+  }
+
+  /** Resolves to the latest report of a device as JSON; null if it sent none. */
+  async latestReport(name: string): Promise<string | null> {
+    return this.#changed.get(name) ?? this.#writing.get(name) ?? this.#dependencies.store.latestReport(name);
+  }
+
+  /** Resolves once all that the store knew is read; rejects if that has failed, and is tried again. */
+  async loaded(): Promise<void> {
+    if (this.#isLoaded) return;
+    await this.#running;
+    if (!this.#isLoaded) throw this.#failure ?? closedError();
+  }
+
+  start(): void {
+    this.#running = this.#turn();
+    this.#schedule();
+  }
+
+  /** Writes what is not written, and when each device was heard last. */
+  async close(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    await this.#running;
+    if (!this.#isLoaded) return;
+    this.#look(0);
+    await this.#write(true).catch(this.#dependencies.onFailure);
+  }
+
+  #schedule(): void {
+    this.#timer = setTimeout(() => {
+      this.#running = this.#turn().finally(() => {
+        if (this.#timer !== null) this.#schedule();
+      });
+    }, WRITING).unref();
+  }
+
+  async #turn(): Promise<void> {
+    const { now, silentAfter, onFailure, onRecovered } = this.#dependencies;
+    try {
+      await (this.#isLoaded ? this.#read() : this.#load());
+      const isLook = now() - this.#lastLook > LOOKING;
+      if (isLook) {
+        this.#lastLook = now();
+        this.#look(Math.min(HEARD_WRITTEN, silentAfter / 2));
+      }
+      await this.#write(isLook);
+      this.#failure = null;
+      onRecovered();
+    } catch (error) {
+      this.#failure = error;
+      onFailure(error);
+    }
+  }
+
+  async #load(): Promise<void> {
+    const { store, now, take, setHeardBefore } = this.#dependencies;
+    const at = now();
+    const heardBefore = await store.load((slots) => {
+      for (const slot of slots) {
+        take(slot);
+        this.#written.set(slot.name, heardAt(slot));
+      }
+    });
+    setHeardBefore(heardBefore);
+    this.#lastRead = at;
+    this.#isLoaded = true;
+  }
+
+  /** Takes what other managers know. Says again when a device was heard here if another worker wants its name there. */
+  async #read(): Promise<void> {
+    const { store, slots, now, take } = this.#dependencies;
+    const at = now();
+    if (store.keptSince === null || at - this.#lastRead < READING) return;
+    for (const slot of await store.keptSince(this.#lastRead - CLOCKS_DIFFER)) {
+      const heard = slots.get(slot.name)?.poll?.at ?? 0;
+      take(slot);
+      const isContested = slot.poll !== null && isInConflict(slot.poll.conflict, at);
+      if (isContested && heard > (slot.poll?.at ?? 0)) this.put(slot.name);
+    }
+    this.#lastRead = at;
+  }
+
+  /** Has the devices written whose last word the store has from more than `age` milliseconds before. */
+  #look(age: number): void {
+    for (const [name, slot] of this.#dependencies.slots) {
+      if (heardAt(slot) - (this.#written.get(name) ?? 0) > age) this.put(name);
+    }
+  }
+
+  async #write(isLook: boolean): Promise<void> {
+    await this.#dropAll();
+    if (isLook && this.#changed.size === 0) await this.#put(new Map());
+    while (this.#changed.size > 0) {
+      const part = new Map([...this.#changed].slice(0, AT_ONCE));
+      for (const name of part.keys()) this.#changed.delete(name);
+      await this.#put(part);
+    }
+  }
+
+  async #dropAll(): Promise<void> {
+    const names = this.#dropped;
+    if (names.length === 0) return;
+    await this.#dependencies.store.drop(names);
+    this.#dropped = this.#dropped.slice(names.length);
+    for (const name of names) this.#written.delete(name);
+  }
+
+  /** Writes slots; what could not be written is written later. */
+  async #put(part: Changes): Promise<void> {
+    const { store, slots, now } = this.#dependencies;
+    const kept = [...part].flatMap(([name, report]) => keptSlot(slots.get(name), report));
+    this.#writing = part;
+    try {
+      await store.put(kept, now());
+    } catch (error) {
+      for (const [name, report] of part) this.#changed.set(name, this.#changed.get(name) ?? report);
+      throw error;
+    } finally {
+      this.#writing = new Map();
+    }
+    for (const { slot } of kept) this.#written.set(slot.name, heardAt(slot));
+  }
+}
+
+function keptSlot(known: DeviceSlot | undefined, report: string | undefined): KeptSlot[] {
+  if (known === undefined) return [];
+  const { name, poll, report: half } = known;
+  return [{ slot: { name, poll, report: half }, ...(report !== undefined && { report }) }];
+}

@@ -1,0 +1,156 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import type { HoldfastError } from '../../errors.ts';
+import type { Known } from '../../fleet/fleet.ts';
+import {
+  DEVICE_SORTS,
+  type DeviceQuery,
+  findDevices,
+  type JudgedDevice,
+  type Place,
+  pageOf,
+  rowOf,
+} from '../../fleet/list.ts';
+import { groupOf, judge } from '../../fleet/state.ts';
+import { DEVICE_STATES, DevicePage, DeviceRecord } from '../../protocol/device.ts';
+import { NAME_PATTERN, NAME_RULE, Name } from '../../protocol/name.ts';
+import type { Api } from '../api.ts';
+import { csvOf } from '../csv.ts';
+import { documented } from '../openapi/documented.ts';
+import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { pageSize } from '../request/page.ts';
+import { readQuery, Text } from '../request/query.ts';
+import { RequestRefused } from '../request-refused.ts';
+
+const CURSOR = /^(?:[1-9]\d{0,15}|0)~/;
+
+const Query = z.strictObject({
+  group: Text.optional().describe('Devices of this group.'),
+  state: z.enum(DEVICE_STATES, { error: `must be one of ${DEVICE_STATES.join(', ')}` }).optional(),
+  app: Text.optional().describe(
+    'Devices whose group lists this app; with `state=behind` or `failed`, those that lack it or on which it fails.',
+  ),
+  access: z.enum(['own', 'shared'], { error: 'must be own or shared' }).optional(),
+  worker: Text.optional().describe('Devices whose worker has exactly this version.'),
+  q: Text.optional().describe('A part of the name.'),
+  sort: z.enum(DEVICE_SORTS, { error: `must be one of ${DEVICE_SORTS.join(', ')}` }).default('name'),
+  format: z.enum(['json', 'csv'], { error: 'must be json or csv' }).default('json'),
+  page_size: pageSize(50),
+  after: Text.refine(
+    (text) => CURSOR.test(text) && NAME_PATTERN.test(text.replace(CURSOR, '')),
+    'must be a cursor, as `next` of the page before has it',
+  ).optional(),
+});
+
+const tag = 'devices';
+const listDocs = documented({
+  operationId: 'listDevices',
+  action: 'read',
+  summary: 'List the devices, and what each of them has, lacks and fails at',
+  tag,
+  querystring: Query,
+  reply: [200, json('A page of devices. With `format=csv`, all of them in lines.', DevicePage)],
+  errors: { ...commonErrors, ...parameterErrors },
+});
+
+const params = z.object({ device_name: Name });
+const DeviceAbsent = z.object({ device_exists: z.literal(false) }).meta({ id: 'DeviceAbsent' });
+const absent = { 403: json('No such device is known, or the request is not permitted.', DeviceAbsent) };
+const readDocs = documented({
+  operationId: 'getDevice',
+  action: 'read',
+  summary: 'Read a device: its state, what it lacks, and its latest report',
+  tag,
+  params,
+  reply: [200, json('The device.', DeviceRecord)],
+  errors: { ...commonErrors, ...parameterErrors, ...absent },
+});
+const Forgotten = z
+  .object({ device: z.string(), forgotten: z.literal(true) })
+  .meta({ id: 'ForgottenDevice' });
+const forgetDocs = documented({
+  operationId: 'forgetDevice',
+  action: 'operate',
+  summary: 'Forget what was seen of a device; one that still polls is seen again',
+  tag,
+  params,
+  reply: [200, json('It is forgotten.', Forgotten)],
+  errors: { ...commonErrors, ...parameterErrors, ...absent },
+});
+
+/** The devices that this manager hears (docs/devices.md). */
+export function deviceRoutes(app: FastifyInstance, { fleet, lags }: Api): void {
+  app.get('/api/v2/devices', listDocs, async (request, reply) => {
+    const { format, after, sort, page_size: size, q, ...filters } = readQuery(request, Query);
+    const known = await fleet.known();
+    const found = findDevices({ ...filters, text: q } satisfies DeviceQuery, known);
+    const place = { sort, after: after === undefined ? null : placeOf(after) };
+    if (format === 'json') {
+      const { rows, next } = await pageOf(found, place, size, known, lags);
+      return {
+        devices: rows,
+        next: next === null ? null : cursorOf(next),
+        total: found.length,
+      } satisfies DevicePage;
+    }
+    const { rows } = await pageOf(found, place, found.length, known, lags);
+    return reply.type('text/csv; charset=utf-8').send(csvOf(COLUMNS, rows));
+  });
+  app.get('/api/v2/devices/:device_name', readDocs, async (request) => {
+    const known = await fleet.known();
+    const device = deviceIn(request, known);
+    const row = await rowOf(device, known, lags, true);
+    const report = await fleet.latestReport(row.device);
+    return { ...row, report: report === null ? null : JSON.parse(report) } satisfies DeviceRecord;
+  });
+  app.post('/api/v2/devices/:device_name/forget', forgetDocs, async (request) => {
+    const name = nameOf(request);
+    if (!(await fleet.forget(name))) throw deviceAbsent(name);
+    return { device: name, forgotten: true };
+  });
+}
+
+/** The columns of a list in lines, and what stands in each. */
+const COLUMNS: Readonly<Record<string, (row: DevicePage['devices'][number]) => string>> = {
+  device: ({ device }) => device,
+  device_group: ({ device_group }) => device_group ?? '',
+  declared: ({ declared }) => String(declared),
+  state: ({ state }) => state,
+  since: ({ since }) => since ?? '',
+  last_seen: ({ last_seen }) => last_seen ?? '',
+  revision: ({ has }) => has?.revision ?? '',
+  seq: ({ has }) => String(has?.seq ?? ''),
+  missing: ({ missing }) => missing.join(' '),
+  failed: ({ failed }) =>
+    failed.map(({ app, error }) => (app === null ? error : `${app}: ${error}`)).join('; '),
+  access: ({ access }) => access ?? '',
+  conflict: ({ conflict }) => String(conflict),
+  worker: ({ worker }) => worker ?? '',
+};
+
+function nameOf({ params }: FastifyRequest): string {
+  const { device_name: name = '' } = params as Record<string, string>;
+  if (NAME_PATTERN.test(name)) return name;
+  throw new RequestRefused(400, NAME_RULE, { invalid_parameters: { device_name: NAME_RULE } });
+}
+
+function deviceIn(request: FastifyRequest, { slots, standard }: Known): JudgedDevice {
+  const name = nameOf(request);
+  const slot = slots.get(name);
+  if (slot === undefined) throw deviceAbsent(name);
+  const group = groupOf(slot);
+  return { slot, group, ...judge(slot, group, standard) };
+}
+
+function deviceAbsent(name: string): HoldfastError {
+  return new RequestRefused(403, `no device "${name}" is known`, { device_exists: false });
+}
+
+/** A cursor is the value by which the last row of a page was sorted, and its name. */
+function cursorOf({ value, name }: Place): string {
+  return `${value}~${name}`;
+}
+
+function placeOf(cursor: string): Place {
+  return { value: Number.parseInt(cursor, 10), name: cursor.replace(CURSOR, '') };
+}

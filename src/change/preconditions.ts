@@ -30,7 +30,7 @@ export async function existenceErrors(
   for (const [index, write] of changes.entries()) {
     // Any file can be written, also one of no object.
     const error =
-      write.op === 'put' ? null : await existenceError(dependencies, write, write.op === 'create');
+      write.op === 'file' ? null : await existenceError(dependencies, write, write.op === 'create');
     if (error !== null) errors.set(index, error);
   }
   return errors.size === 0 ? null : new ChangesRefused(errors);

@@ -2,12 +2,11 @@ import { createLimiter } from '../async/limiter.ts';
 import { HoldfastError, kindOf } from '../errors.ts';
 import { AppliedState } from '../plan/applied.ts';
 import { makePlan } from '../plan/plan.ts';
-import { keyOf, type ObjectKey } from '../protocol/name.ts';
 import type { Preview } from '../protocol/plan.ts';
 import { alsoLost, LOST_TIME, NOTHING_LOST } from '../rollback/also-lost.ts';
 import type { NewestChanges } from '../rollback/later-changes.ts';
 import { rollbackSubject, trailerOf } from '../rollback/message.ts';
-import type { Present, Rollback, RollbackEdit, RollbackOptions } from '../rollback/rollback.ts';
+import type { Present, Rollback, RollbackOptions } from '../rollback/rollback.ts';
 import type { Selection } from '../rollback/selection.ts';
 import { editedFiles, workOut } from '../rollback/work-out.ts';
 import { findRevision } from '../source/find-revision.ts';
@@ -15,9 +14,9 @@ import { takeSettled } from './batch/settle.ts';
 import { revisionAbsent } from './refusals.ts';
 import {
   type ChangeSet,
+  type FileWrite,
   MAX_ATTEMPTS,
   type SetResult,
-  type Write,
   type WriteContext,
   type Writer,
   type WriterDependencies,
@@ -119,7 +118,7 @@ async function fromHead(
   const touched = desired.apply(await editedFiles(way.edits, defaults));
   const { steps } = makePlan(touched, desired, applied);
   const set = {
-    changes: changesOf(way.edits),
+    changes: way.edits.map((edit): FileWrite => ({ ...edit, op: 'file' })),
     subject: rollbackSubject(act, steps),
     trailers: [trailerOf(act)],
   };
@@ -144,18 +143,4 @@ function refuseBlocked({ conflicts, refused }: Rollback): void {
 function neededError(needs: Rollback['needs']): HoldfastError {
   const [{ object, why } = { object: '', why: '' }] = needs;
   return new HoldfastError('conflict', `${object}: ${why}`, { needs });
-}
-
-/** Returns one change for each object: its new text or, if it has none, its delete. */
-function changesOf(edits: readonly RollbackEdit[]): Write[] {
-  const texts = new Map<string, ObjectKey & { path: string; text: string | null }>();
-  for (const edit of edits) {
-    const key = keyOf(edit.kind, edit.name);
-    if ((texts.get(key)?.text ?? null) === null) texts.set(key, edit);
-  }
-  return Array.from(
-    texts.values(),
-    ({ kind, name, path, text }): Write =>
-      text === null ? { kind, op: 'delete', name } : { kind, op: 'put', name, path, text },
-  );
 }

@@ -1,7 +1,7 @@
 import type { Faults } from '../faults.ts';
 import type { AppBody, AppChange, AppDefaults } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
-import { type Kind, keyOf, type ObjectKey } from '../protocol/name.ts';
+import { keyOf, type ObjectKey } from '../protocol/name.ts';
 import type { Preview } from '../protocol/plan.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Publisher, Reader, SourceOrigin } from '../source/source.ts';
@@ -34,29 +34,36 @@ export type DeviceGroupWrite = { kind: 'device_group'; name: string } & (
   | { op: 'delete' }
 );
 
-/** A requested text of an object's file, in place of all that the file has now. */
-export interface FileWrite {
-  kind: Kind;
-  op: 'put';
-  name: string;
-  text: string;
-  /** Path of the file, below the folder, if the object has none yet, or several; without it, that of a new object. */
-  path?: string;
-  /** The blob that the file must have, null if there must be no file; without it, the file can have any. */
+/** A requested text of the file at a path, in place of all that the file has now. The path is one of this object. */
+export interface FileWrite extends ObjectKey {
+  op: 'file';
+  /** Below the folder. */
+  path: string;
+  /** Null removes the file. */
+  text: string | null;
+  /** The blob that the file must have, null if the object must have no file; without it, there can be any. */
   expected?: string | null;
 }
 
-/** A requested change of one object. */
+/** A requested change of one object, or of one of its files. */
 export type Write = AppWrite | DeviceGroupWrite | FileWrite;
 
 /** Changes that are made together, in one commit, or not at all. */
 export interface ChangeSet {
-  /** At most one for each object. Their order does not matter: a group can list an app that a later change creates. */
+  /**
+   * At most one for each object, or for each path. Their order does not matter: a group can list an app that a later change
+   * creates.
+   */
   changes: readonly Write[];
   /** The subject of the commit; null if it is to be made from the changes. */
   subject: string | null;
   /** Trailers of the commit besides those that every write has: `Restores: 1234...`. */
   trailers: readonly string[];
+}
+
+/** Whether a change removes what it is about. */
+export function isRemoval(write: Write): boolean {
+  return write.op === 'delete' || (write.op === 'file' && write.text === null);
 }
 
 /** Returns the keys of the objects of a set. */
@@ -118,6 +125,8 @@ export interface ObjectFile {
   text: string;
   /** Full commit id of the head. */
   revision: string;
+  /** Below the folder: this file, then others that claim the same name. */
+  paths: readonly string[];
 }
 
 /** Changes the configuration by commits. */

@@ -137,11 +137,10 @@ async function editsTo(
   const paths = desired.pathsOf(kind, name);
   const path = paths.includes(then.path) ? then.path : (paths[0] ?? then.path);
   const duplicates = paths.filter((other) => other !== path);
-  if (duplicates.length === 0 && desired.file(path)?.blob === then.blob) return [];
+  const removals = duplicates.map((other): RollbackEdit => ({ kind, name, path: other, text: null }));
+  if (desired.file(path)?.blob === then.blob) return removals;
   const text = await textOf(past, then.blob);
   if (text === null) return [];
-  // The text is named even if the file has it: removals alone would delete the object.
-  const removals = duplicates.map((other): RollbackEdit => ({ kind, name, path: other, text: null }));
   return [{ kind, name, path, text }, ...removals];
 }
 

@@ -46,6 +46,17 @@ describe('docs/contract.md, 4.7: the file of an object', () => {
   });
 });
 
+it('leaves one file of a name that several claim', async () => {
+  const manager = await startManager({ files: { ...SMALL_FLEET, 'apps/x/web.yaml': TEXT } });
+  const written = await manager.put(WEB, { text: TEXT }, { headers: { 'if-match': '*' } });
+  expect(written.status).toBe(202);
+  expect((await lastCommit(manager.repository)).files).toEqual([
+    'M desired-state/apps/web.yaml',
+    'D desired-state/apps/x/web.yaml',
+  ]);
+  expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('nginx:2');
+});
+
 describe('a write of a file', () => {
   const manager = suiteManager({ files: SMALL_FLEET });
   const any = { 'if-match': '*' };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { startManager, type TestManager } from '../support/manager.ts';
+import { lastCommit } from '../support/manager-state.ts';
 import type { Reply } from '../support/reply.ts';
 
 type Files = Readonly<Record<string, string | null>>;
@@ -202,6 +203,14 @@ describe('POST /rollback of a commit', () => {
       status: 202,
       body: { revision: null, ids: {} },
     });
+  });
+
+  it('removes the second file of an object that had one then, and keeps the object', async () => {
+    const { manager, commits } = await followed({ 'apps/shop/web.yaml': WEB });
+    const restored = await rollback(manager, { to: commits[0], objects: ['app/web'] });
+    expect([restored.status, Object.keys(restored.body.ids)]).toEqual([202, ['app/web']]);
+    expect((await lastCommit(manager.repository)).files).toEqual(['D desired-state/apps/shop/web.yaml']);
+    expect((await manager.get('/api/v2/apps/web')).body.container_image).toBe('web:1');
   });
 
   it('deletes no object that has several files', async () => {

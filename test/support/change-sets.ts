@@ -3,7 +3,8 @@ import type { ChangeSet, Write } from '../../src/change/write.ts';
 import { renderYaml } from '../../src/desired/yaml/edit.ts';
 import type { AppChange, AppFields } from '../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../src/protocol/device-group.ts';
-import { keyOf } from '../../src/protocol/name.ts';
+import { type Kind, keyOf } from '../../src/protocol/name.ts';
+import type { Fields } from '../../src/protocol/values.ts';
 
 const app = fc.constantFrom('a', 'b', 'c', 'new');
 const group = fc.constantFrom('g', 'h', 'new');
@@ -37,20 +38,33 @@ export const anyWrite: fc.Arbitrary<Write> = fc.oneof(
   group.map((name): Write => ({ kind: 'device_group', op: 'delete', name })),
 );
 
-const anyPut: fc.Arbitrary<Write> = fc.oneof(
+/** A path of few, most of which do not exist; an object can have several. */
+const anyFile: fc.Arbitrary<Write> = fc.oneof(
   fc
-    .tuple(app, allFields)
-    .map(([name, fields]): Write => ({ kind: 'app', op: 'put', name, text: renderYaml(fields) })),
+    .tuple(app, fc.constantFrom('apps', 'apps/x'), fc.option(allFields))
+    .map(([name, folder, fields]) => fileWrite('app', name, folder, fields)),
   fc
-    .tuple(group, members)
-    .map(([name, fields]): Write => ({ kind: 'device_group', op: 'put', name, text: renderYaml(fields) })),
+    .tuple(group, fc.option(members))
+    .map(([name, fields]) => fileWrite('device_group', name, 'device-groups', fields)),
 );
 
-/** Random changes of up to four different objects. */
+function fileWrite(kind: Kind, name: string, folder: string, fields: Fields | null): Write {
+  const text = fields === null ? null : renderYaml(fields);
+  return { kind, op: 'file', name, path: `${folder}/${name}.yaml`, text };
+}
+
+/** Random changes of up to four different objects, or paths. */
 export const anySet: fc.Arbitrary<ChangeSet> = fc
-  .uniqueArray(fc.oneof({ weight: 4, arbitrary: anyWrite }, anyPut), {
-    selector: ({ kind, name }) => keyOf(kind, name),
-    minLength: 1,
-    maxLength: 4,
-  })
+  .oneof(
+    fc.uniqueArray(fc.oneof({ weight: 4, arbitrary: anyWrite }, anyFile), {
+      selector: ({ kind, name }) => keyOf(kind, name),
+      minLength: 1,
+      maxLength: 4,
+    }),
+    fc.uniqueArray(anyFile, {
+      selector: (write) => ('path' in write ? write.path : ''),
+      minLength: 1,
+      maxLength: 4,
+    }),
+  )
   .map((changes) => ({ changes, subject: null, trailers: [] }));

@@ -5,7 +5,7 @@ import type { AtRevision, ObjectReads, StoredObject } from '../../store/store.ts
 import { storedObject } from '../../store/stored-object.ts';
 import type { Draft } from '../draft/draft.ts';
 import { passWithin } from '../wait-limit.ts';
-import type { QueuedWrite, WriterDependencies } from '../write.ts';
+import { isRemoval, type QueuedWrite, type WriterDependencies } from '../write.ts';
 
 /** A request and the commit that was drafted for it. */
 export interface DraftedWrite {
@@ -48,10 +48,11 @@ export async function answer(
   const objects = new Map<string, AtRevision<StoredObject | null>>();
   let isLost = false;
   try {
-    for (const { kind, name, op } of set.changes) {
+    for (const write of set.changes) {
+      const { kind, name } = write;
       const object = await storedObject(store, kind, name);
       objects.set(keyOf(kind, name), object);
-      isLost ||= object.value === null && op !== 'delete';
+      isLost ||= object.value === null && !isRemoval(write);
     }
     if (revision === null || !isLost) return resolve({ revision, objects });
     const message = 'the commit is applied, but a later commit has deleted the object';

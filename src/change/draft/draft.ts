@@ -12,7 +12,7 @@ import type { ChangeSet, Write, WriteContext } from '../write.ts';
 import { editObjects } from './edit-objects.ts';
 import { type EditedFile, EditedFiles } from './edited-files.ts';
 import { commitMessage } from './message.ts';
-import type { WriteView } from './view.ts';
+import { problemsAt, type WriteView } from './view.ts';
 
 /** A commit to be made, and what it would change. */
 export interface Draft {
@@ -62,6 +62,7 @@ export async function draftSet(
     if (files.length === 0) {
       // The files have the content, but it is not applied, because the head is refused.
       if (problemsBefore.length > 0) throw blockedError(problemsBefore);
+      refuseUnappliedTexts(set, view);
       return null;
     }
     const plan = await pace.pieces(planning(touched, view.desired, view.applied));
@@ -96,8 +97,15 @@ function refuseProblems(plan: Plan, touched: ReadonlySet<string>, { desired }: W
   if (problems.length > 0) throw blockedError(problems);
 }
 
+/** Refuses texts that the files have already if problems keep them from being applied. */
+function refuseUnappliedTexts({ changes }: ChangeSet, view: WriteView): void {
+  const texts = changes.filter((write) => write.op === 'file' && write.text !== null);
+  const problems = texts.flatMap(({ kind, name }) => problemsAt(kind, name, view));
+  if (problems.length > 0) throw blockedError(problems);
+}
+
 /** The changes that can repair a file: they do not depend on what it has now. */
-const REPAIRS: ReadonlySet<Write['op']> = new Set(['replace', 'delete', 'put']);
+const REPAIRS: ReadonlySet<Write['op']> = new Set(['replace', 'delete', 'file']);
 
 /**
  * With STRICT, refuses an edit after which problems remain, because the whole commit would be refused. One exception: a

@@ -5,11 +5,11 @@ import { rankOf } from '../../plan/step.ts';
 import { keyOf } from '../../protocol/name.ts';
 import type { FileEdit } from '../../source/source.ts';
 import { blockedError, ChangesRefused, FileTooLarge } from '../refusals.ts';
-import { type ChangeSet, keysOf, type Write } from '../write.ts';
+import { type ChangeSet, isRemoval, keysOf, type Write } from '../write.ts';
 import { appEdits } from './app-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
 import type { EditedFiles } from './edited-files.ts';
-import { putFile } from './file-edits.ts';
+import { fileEdit } from './file-edits.ts';
 import { exists, isAppDelete, problemsAt, type WriteView } from './view.ts';
 
 /**
@@ -34,6 +34,7 @@ export async function editObjects(
         for (const key of files.apply(edit)) touched.add(key);
         await pace.step();
       }
+      for (const group of listsWithoutFile(write, view)) touched.add(keyOf('device_group', group));
     } catch (error) {
       noteError(error, index, errors, set);
     }
@@ -70,7 +71,7 @@ function ownReason(error: HoldfastError, write: Write): HoldfastError {
 
 /** Returns the changes and their indexes in the order of steps, so that a group can list an app that the set creates. */
 function inOrder(changes: readonly Write[]): [index: number, write: Write][] {
-  const rank = ({ kind, op }: Write): number => rankOf(kind, op === 'delete');
+  const rank = (write: Write): number => rankOf(write.kind, isRemoval(write));
   return [...changes.entries()].sort(([, a], [, b]) => rank(a) - rank(b));
 }
 
@@ -80,11 +81,18 @@ async function editsOf(
   problemsBefore: readonly Problem[],
   pace: Pace,
 ): Promise<FileEdit[]> {
-  if (write.op === 'put') return putFile(write, view);
+  if (write.op === 'file') return fileEdit(write, view);
   refuseUnappliedFile(write, problemsBefore, view);
   const edits = write.kind === 'app' ? await appEdits(write, view, pace) : deviceGroupEdits(write, view);
   if (edits.length === 0 && problemsBefore.length === 0) refuseRetained(write, view);
   return edits;
+}
+
+/** Returns the groups that list an app whose last file a change has removed: they would keep it. */
+function listsWithoutFile(write: Write, { desired }: WriteView): readonly string[] {
+  const { kind, name, op } = write;
+  const isGone = op === 'file' && isRemoval(write) && kind === 'app' && desired.app(name) === undefined;
+  return isGone ? [...desired.groupsListing(name)] : [];
 }
 
 /** Refuses to delete an app that a group lists because of the same set; any other group loses it. */

@@ -18,19 +18,14 @@ export function removeFiles(paths: readonly string[]): FileEdit[] {
   return paths.map((path) => ({ path, text: null }));
 }
 
-/**
- * Returns the edits that give the file of an object this text; none if it has it. Also repairs a name that several files
- * claim. Throws `moved-on` if the file is not the expected one.
- */
-export function putFile(write: FileWrite, { desired, texts }: WriteView): FileEdit[] {
-  const { kind, name, text, expected } = write;
-  const paths = desired.pathsOf(kind, name);
-  const present = paths.find((path) => path === write.path) ?? paths[0];
-  const blob = present === undefined ? null : (desired.file(present)?.blob ?? null);
+/** Returns the edit that a path gets; none if its file is so already. Throws `moved-on` if it is not the expected one. */
+export function fileEdit(write: FileWrite, { desired, texts }: WriteView): FileEdit[] {
+  const { kind, name, path, text, expected } = write;
+  const found = expected === null ? desired.pathsOf(kind, name)[0] : path;
+  const blob = desired.file(found ?? path)?.blob ?? null;
   if (expected !== undefined && expected !== blob) throw fileMoved(blob);
-  const path = present ?? write.path ?? newFilePath(kind, name);
-  const edit = texts.get(path) === text && isValid(desired, path) ? [] : [{ path, text }];
-  return [...edit, ...removeFiles(paths.filter((other) => other !== path))];
+  const isSo = text === null ? desired.file(path) === undefined : texts.get(path) === text;
+  return isSo && isValid(desired, path) ? [] : [{ path, text }];
 }
 
 /**

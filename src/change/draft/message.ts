@@ -3,7 +3,7 @@ import { subjectLine, summarizeStep, summarizeTogether } from '../../plan/descri
 import type { Step } from '../../plan/step.ts';
 import { keyOf } from '../../protocol/name.ts';
 import { messageLine, messageParagraphs } from '../../text/message.ts';
-import { type ChangeSet, keysOf, type Write, type WriteContext } from '../write.ts';
+import { type ChangeSet, isRemoval, keysOf, type Write, type WriteContext } from '../write.ts';
 
 /** The message of a commit; `subject` is its first line. */
 export interface Message {
@@ -45,7 +45,7 @@ function subjectOf(changes: readonly Write[], sentences: ReadonlyMap<string, str
   const [change] = changes;
   // The delete of an object that was never applied has no step, nor has an edit that changes nothing for devices.
   if (sentences.size === 0 && changes.length === 1 && change !== undefined)
-    return subjectLine(change, [change.op === 'delete' ? 'delete' : 'fix the file']);
+    return subjectLine(change, [isRemoval(change) ? 'delete' : 'fix the file']);
   if (sentences.size === 0) return 'fix the files';
   return summarizeTogether([...sentences.values()]);
 }

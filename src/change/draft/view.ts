@@ -23,6 +23,7 @@ export function filesOf({ changes }: Pick<ChangeSet, 'changes'>, desired: Desire
 }
 
 function filesOfOne(write: Write, desired: DesiredState): string[] {
+  if (write.op === 'file') return [write.path];
   const own = [...desired.pathsOf(write.kind, write.name)];
   if (!isAppDelete(write)) return own;
   const groups = [...desired.groupsListing(write.name)];

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { fileWrites } from '../../change/batch/object-file.ts';
 import { absentError, fileMoved, ownError } from '../../change/refusals.ts';
-import { type ObjectFile, setOf, type Write } from '../../change/write.ts';
+import type { ObjectFile } from '../../change/write.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { ObjectKey } from '../../protocol/name.ts';
 import { Preview } from '../../protocol/plan.ts';
@@ -64,13 +65,13 @@ export function fileRoutes(app: FastifyInstance, api: Api): void {
     const present = await api.writer.file(key);
     if (present === null && request.headers['if-match'] !== undefined) throw absentError(key.kind, key.name);
     const { text } = readFields(request, { schema: FileText, ignored: [], required: ['text'] });
-    const expected = expectedBlob(request, present);
-    const write: Write = { ...key, op: 'put', text: text as string, expected };
+    requireExpected(request, present);
+    const set = { changes: fileWrites(key, text as string, present), subject: null, trailers: [] };
     // The tag is that of the file, which the write itself compares.
     const context = { ...writeContext(request, 'change'), ifMatch: null };
     try {
-      if (isDryRun(request)) return sendPreview(reply, await api.writer.preview(setOf(write), context));
-      await api.writer.write(write, context);
+      if (isDryRun(request)) return sendPreview(reply, await api.writer.preview(set, context));
+      await api.writer.commit(set, context);
     } catch (error) {
       throw ownError(error);
     }
@@ -85,11 +86,12 @@ function sendFile(
   file: ObjectFile | null,
 ): FastifyReply {
   if (file === null) throw absentError(kind, name);
-  return sendAtRevision(reply.header('etag', `"${file.blob}"`), status, file.revision, file);
+  const { paths: _, ...record } = file;
+  return sendAtRevision(reply.header('etag', `"${file.blob}"`), status, file.revision, record);
 }
 
-/** Returns the blob that the file must have by the conditions of a request; null if there must be no file. */
-function expectedBlob(request: FastifyRequest, present: ObjectFile | null): string | null {
+/** Refuses a request without a condition, or whose condition the file does not fulfil. */
+function requireExpected(request: FastifyRequest, present: ObjectFile | null): void {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers;
   const isNew = ifNoneMatch?.trim() === '*';
   if (ifMatch === undefined && !isNew) {
@@ -97,10 +99,9 @@ function expectedBlob(request: FastifyRequest, present: ObjectFile | null): stri
     throw new RequestRefused(428, message);
   }
   if (isNew && present !== null) throw fileMoved(present.blob);
-  if (ifMatch === undefined) return null;
+  if (ifMatch === undefined) return;
   const tags = ifMatchIn(request);
   const tag = present === null ? null : `"${present.blob}"`;
   if (tag === null || (tags !== null && !tags.includes(tag)))
     throw new HoldfastError('moved-on', `If-Match does not match: the ETag is ${tag} now`);
-  return present?.blob ?? null;
 }

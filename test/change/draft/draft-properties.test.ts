@@ -4,7 +4,7 @@ import { Pace } from '../../../src/async/pace.ts';
 import { type Draft, draftSet } from '../../../src/change/draft/draft.ts';
 import { filesOf } from '../../../src/change/draft/view.ts';
 import { ChangesRefused } from '../../../src/change/refusals.ts';
-import { type ChangeSet, setOf, type Write } from '../../../src/change/write.ts';
+import { type ChangeSet, isRemoval, setOf, type Write } from '../../../src/change/write.ts';
 import { completeApp } from '../../../src/desired/app.ts';
 import type { Content } from '../../../src/desired/content.ts';
 import { parseObjectText } from '../../../src/desired/parse.ts';
@@ -91,8 +91,8 @@ class Fleet {
 /** The content of the object of a write, for devices, that its reply promises. */
 function promised(write: Write, before: Content | undefined): Content | undefined {
   if (write.op === 'delete') return undefined;
-  if (write.op === 'put') {
-    const parsed = parseObjectText(write.kind, write.text, DEFAULTS);
+  if (write.op === 'file') {
+    const parsed = parseObjectText(write.kind, write.text ?? '', DEFAULTS);
     return parsed.ok ? parsed.content : undefined;
   }
   if (write.kind === 'device_group') return write.fields;
@@ -119,7 +119,7 @@ function reasonsOf(refusal: HoldfastError): HoldfastError[] {
 
 function expectReasons(refusal: HoldfastError, fleet: Fleet, { changes }: ChangeSet): void {
   // A text can list an app that does not exist.
-  const mayConflict = fleet.hasErrors || changes.some(({ op }) => op === 'put');
+  const mayConflict = fleet.hasErrors || changes.some(({ op }) => op === 'file');
   const kinds = ['absent', 'present', ...(mayConflict ? ['conflict'] : [])];
   // A set can list an app in a group and delete it.
   if (changes.length > 1) kinds.push('invalid');
@@ -136,11 +136,16 @@ async function expectPromiseKept(fleet: Fleet, set: ChangeSet): Promise<void> {
     return;
   }
   if (draft !== null && !isTaken(fleet, draft)) return;
-  for (const [index, write] of changes.entries()) {
-    const { kind, name } = write;
-    expect(fleet.applied.content(kind, name)).toEqual(promised(write, before[index]));
-    if (write.op === 'delete' && kind === 'app') expect([...fleet.applied.groupsListing(name)]).toEqual([]);
-  }
+  for (const [index, write] of changes.entries()) expectKept(fleet, write, before[index]);
+}
+
+function expectKept(fleet: Fleet, write: Write, before: Content | undefined): void {
+  const { kind, name } = write;
+  if (write.op === 'file') expect(fleet.files.get(write.path) ?? null).toBe(write.text);
+  // Another file of the object can remain, even an invalid one if nothing had to change.
+  if (write.op === 'file' && isRemoval(write)) return;
+  expect(fleet.applied.content(kind, name)).toEqual(promised(write, before));
+  if (write.op === 'delete' && kind === 'app') expect([...fleet.applied.groupsListing(name)]).toEqual([]);
 }
 
 describe.each([false, true])('random writes between random commits, with STRICT=%s', (strict) => {

@@ -578,6 +578,14 @@ describe('a set of several changes', () => {
     fields: { apps },
   });
   const remove = (kind: Write['kind'], name: string): Write => ({ kind, op: 'delete', name });
+  const webFile = (text: string | null, more: { path?: string; expected?: string | null } = {}): Write => ({
+    kind: 'app',
+    op: 'file',
+    name: 'web',
+    path: 'apps/web.yaml',
+    text,
+    ...more,
+  });
   const headers = (message = ''): string[] => message.split('\n\n').slice(0, -1);
 
   it.each<[string, ChangeSet, FileEdit[], string[]]>([
@@ -628,21 +636,43 @@ describe('a set of several changes', () => {
       ['app cron: container_image 3 -> 4'],
     ],
     [
-      'restores a text byte for byte, at the path of the file',
-      set({ kind: 'app', op: 'put', name: 'web', text: '# old\ncontainer_image: "nginx:1"\n' }),
+      'gives a path its text, byte for byte',
+      set(webFile('# old\ncontainer_image: "nginx:1"\n')),
       [{ path: 'apps/web.yaml', text: '# old\ncontainer_image: "nginx:1"\n' }],
       ['app web: container_image 1.26 -> 1'],
     ],
     [
-      'brings a deleted file back to the given path',
-      set({ kind: 'app', op: 'put', name: 'db', text: 'container_image: db:1\n', path: 'apps/x/db.yaml' }),
+      'makes a file at the path of a new object',
+      set({ kind: 'app', op: 'file', name: 'db', path: 'apps/x/db.yaml', text: 'container_image: db:1\n' }),
       [{ path: 'apps/x/db.yaml', text: 'container_image: db:1\n' }],
       ['app db: create'],
+    ],
+    [
+      'moves a file by two paths of one object',
+      set(webFile(null), webFile(WEB, { path: 'apps/x/web.yaml' })),
+      [
+        { path: 'apps/x/web.yaml', text: WEB },
+        { path: 'apps/web.yaml', text: null },
+      ],
+      ['fix the files'],
     ],
   ])('%s', async (_name, changes, edits, paragraphs) => {
     const drafted = await draftSet(changes, viewOf(VALID));
     expect(drafted?.commit.edits).toEqual(edits);
     expect(headers(drafted?.commit.message)).toEqual(paragraphs);
+  });
+
+  it('removes one of two files of an object, which stays as the other one has it', async () => {
+    const view = viewOf({ ...VALID, 'apps/x/web.yaml': WEB }, VALID);
+    const drafted = await draftSet(set(webFile(null)), view);
+    expect(drafted?.commit.edits).toEqual([{ path: 'apps/web.yaml', text: null }]);
+    expect(drafted?.steps).toEqual([]);
+  });
+
+  it('is refused because of a text that a file has already, but another file of the name keeps back', async () => {
+    const error = await refusal(set(webFile(WEB)), viewOf({ ...VALID, 'apps/x/web.yaml': WEB }, VALID));
+    expect(error.kind).toBe('conflict');
+    expect(error.details.problems).toContainEqual(expect.objectContaining({ file: 'apps/x/web.yaml' }));
   });
 
   it('is refused with the error of each change that cannot be made, and changes nothing in the view', async () => {
@@ -665,21 +695,22 @@ describe('a set of several changes', () => {
       'invalid',
       /^device group "lab" is to list app "cron", which is to be deleted/,
     ],
+    ['a text that is invalid', set(webFile('[')), 'conflict', /^apps\/web\.yaml:1:/],
     [
-      'a text that is invalid',
-      set({ kind: 'app', op: 'put', name: 'web', text: '[' }),
+      'a removed file of an app that a group lists',
+      set(webFile(null)),
       'conflict',
-      /^apps\/web\.yaml:1:/,
+      /^device-groups\/edge\.yaml:1:8: /,
     ],
     [
       'a text for a file of another blob',
-      set({ kind: 'app', op: 'put', name: 'web', text: WEB, expected: 'f00' }),
+      set(webFile(WEB, { expected: 'f00' })),
       'moved-on',
       /^the file has changed: the blob of the file is/,
     ],
     [
       'a text for a new file where there is one',
-      set({ kind: 'app', op: 'put', name: 'web', text: WEB, expected: null }),
+      set(webFile('', { path: 'apps/x/web.yaml', expected: null })),
       'moved-on',
       /^the file has changed/,
     ],

@@ -194,15 +194,8 @@ async function asSubmodule({ git }: TestRepository): Promise<void> {
 
 const BAD_FILES: readonly (readonly [name: string, spoil: Spoil])[] = [
   ['broken YAML', withContent('container_image: "a\n')],
-  ['two documents', withContent('container_image: a\n---\ncontainer_image: b\n')],
-  ['a key twice', withContent('container_image: a\ncontainer_image: b\n')],
-  ['an alias', withContent('container_image: &i a\nenv_vars: {A: *i}\n')],
-  ['a merge key', withContent('container_image: a\nenv_vars: {<<: {A: b}}\n')],
   ['an unknown field', withContent('docker_image: a\n')],
-  ['a number in place of a text', withContent('container_image: a\nenv_vars: {A: 1}\n')],
-  ['empty', withContent('')],
   ['not UTF-8', withContent(Uint8Array.of(0xff, 0xfe, 0x61))],
-  ['NUL bytes', withContent('container_image: a\0b\n')],
   ['too large', withContent(`container_image: a\n${'# x\n'.repeat(70_000)}`)],
   ['a symlink to a valid file', asLinkTo('cron.yaml')],
   ['a symlink out of the repository', asLinkTo('/etc/hostname')],

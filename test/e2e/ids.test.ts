@@ -368,17 +368,20 @@ describe('a damaged record', () => {
     },
   );
 
-  it.each(DAMAGES)('that %s is rewritten from an intact store', async (_, damage) => {
-    const [manager, worker] = await startRecordedFleet();
-    await manager.stop();
-    await damage(manager);
-    const next = await manager.restart();
-    await expect.poll(async () => (await statusOf(next)).ids_record.replaced).not.toBeNull();
-    expect((await statusOf(next)).ids_seeded).toBeNull();
-    await expectFollows(worker, next);
-    const before = await webId(next);
-    expect(await webId(await loseStore(next))).toBe(before);
-  });
+  it.each([...DAMAGES.slice(0, 1), ...DAMAGES.filter(([what]) => what.startsWith('is a ref'))])(
+    'that %s is rewritten from an intact store',
+    async (_, damage) => {
+      const [manager, worker] = await startRecordedFleet();
+      await manager.stop();
+      await damage(manager);
+      const next = await manager.restart();
+      await expect.poll(async () => (await statusOf(next)).ids_record.replaced).not.toBeNull();
+      expect((await statusOf(next)).ids_seeded).toBeNull();
+      await expectFollows(worker, next);
+      const before = await webId(next);
+      expect(await webId(await loseStore(next))).toBe(before);
+    },
+  );
 });
 
 /** The highest id that is read from a record. */

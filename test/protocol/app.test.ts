@@ -117,6 +117,8 @@ describe('reading an app', () => {
       ],
     ],
     ['containers_per: {server: 0}', ['2:18 field-invalid containers_per.server must be 1 or more']],
+    ['containers_per: {server: -1}', ['2:18 field-invalid containers_per.server must be 1 or more']],
+    ['containers_per: []', ['2:1 field-invalid containers_per must be a map such as {server: 2}']],
     [
       'containers_per: {mem: 1.5}',
       ['2:18 field-invalid containers_per.mem must be a whole number of 1 or more'],
@@ -128,6 +130,7 @@ describe('reading an app', () => {
       ],
     ],
     ['containers_per: {cpu: 0}', ['2:18 field-invalid containers_per.cpu must be above 0']],
+    ['containers_per: {cpu: -0.5}', ['2:18 field-invalid containers_per.cpu must be above 0']],
     ['containers_per: {cpu: .inf}', ['2:18 field-invalid containers_per.cpu must be a number above 0']],
     ['containers_per: {cpu: .nan}', ['2:18 field-invalid containers_per.cpu must be a number above 0']],
     ['containers_per: 2', ['2:1 field-invalid containers_per must be a map such as {server: 2}']],

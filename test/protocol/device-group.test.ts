@@ -34,6 +34,8 @@ describe('reading a device group', () => {
       ],
     ],
     ['apps: [a, ~]', ['1:11 field-invalid apps[1] must be a string, not null (empty)']],
+    ['apps: [[a]]', ['1:8 field-invalid apps[0] must be a string, not a list']],
+    ['apps: 7', ['1:1 field-invalid apps must be a list, not a number']],
     ['apps: [a: b]', ['1:8 field-invalid apps[0] must be a string, not a map of fields']],
     [
       'apps: [a, b, a, a]',

@@ -182,6 +182,8 @@ const TABLE: Record<
     refuses: [
       ['86401', 'must be a whole number from 0 to 86400'],
       ['-1', 'must be a whole number from 0 to 86400'],
+      ['1.5', 'must be a whole number from 0 to 86400'],
+      ['Infinity', 'must be a whole number from 0 to 86400'],
     ],
   },
   REPORT_TTL: {
@@ -278,7 +280,7 @@ const TABLE: Record<
       ['true', true],
       ['false', false],
     ],
-    refuses: ['0', 'no', 'FALSE'].map((text) => [text, 'must be true or false']),
+    refuses: ['0', 'no', 'FALSE', 'off'].map((text) => [text, 'must be true or false']),
   },
   ALLOWED_HOSTS: {
     fallback: null,
@@ -519,5 +521,77 @@ describe('shownSettings', () => {
     expect(shown).toMatchObject({ BASIC_AUTH_USER: 'root', BASIC_AUTH_PASSWORD: '(set)', PORT: 1 });
     expect(JSON.stringify(shown)).not.toContain('hunter2');
     expect(shownSettings(configOf())['BASIC_AUTH_PASSWORD']).toBeNull();
+  });
+});
+
+describe('a secret in the file that NAME_FILE names', () => {
+  const FILES: Record<string, string> = {
+    '/run/password': 'secret-word\n',
+    '/run/crlf': 'secret-word\r\n',
+    '/run/two-lines': ' two\nlines \n\n',
+    '/run/byte-order-mark': '\ufeffsecret-word\r\n',
+    '/run/empty': '\n',
+    '/run/mongo': 'mongodb://store\n',
+  };
+  const read = (env: Record<string, string>, argv: string[] = []) =>
+    parseConfig(env, argv, (path) => {
+      const text = FILES[path];
+      if (text === undefined) throw new Error(`ENOENT: no such file, open '${path}'`);
+      return text;
+    });
+
+  it.each([
+    ['WEBHOOK_SECRET', '/run/password', 'secret-word'],
+    ['WEBHOOK_SECRET', '/run/crlf', 'secret-word'],
+    ['WEBHOOK_SECRET', '/run/byte-order-mark', 'secret-word'],
+    ['WEBHOOK_SECRET', '/run/two-lines', ' two\nlines \n'],
+    ['MONGODB_URI', '/run/mongo', 'mongodb://store'],
+  ])('is read without its byte order mark and its last line break: %s in %s', (name, path, value) => {
+    expect(read({ [`${name}_FILE`]: path })).toMatchObject({ ok: true, config: { [name]: value } });
+    const flag = `--${name.toLowerCase().replaceAll('_', '-')}-file`;
+    expect(read({}, [flag, path])).toMatchObject({ ok: true, config: { [name]: value } });
+  });
+
+  it.each([
+    ['BASIC_AUTH_PASSWORD', { BASIC_AUTH_USER: 'a', BASIC_AUTH_PASSWORD_FILE: '/run/password' }],
+    ['DEVICE_AUTH_PASSWORD', { DEVICE_AUTH_USER: 'a', DEVICE_AUTH_PASSWORD_FILE: '/run/password' }],
+  ])('is the password of an account whose user is set: %s', (name, env) => {
+    expect(read(env)).toMatchObject({ ok: true, config: { [name]: 'secret-word' } });
+  });
+
+  it.each([
+    ['a missing file', { WEBHOOK_SECRET_FILE: '/run/none' }, /WEBHOOK_SECRET_FILE .*\/run\/none/],
+    ['an empty file', { WEBHOOK_SECRET_FILE: '/run/empty' }, /WEBHOOK_SECRET_FILE must not be empty/],
+    [
+      'a file beside the secret itself',
+      { WEBHOOK_SECRET: 'x', WEBHOOK_SECRET_FILE: '/run/password' },
+      /WEBHOOK_SECRET and WEBHOOK_SECRET_FILE are both set/,
+    ],
+    [
+      'a file with an invalid value',
+      { MONGODB_URI_FILE: '/run/password' },
+      /MONGODB_URI_FILE must be a mongodb/,
+    ],
+    [
+      'a token and its file',
+      { GIT_TOKEN: 'x', GIT_TOKEN_FILE: '/run/none' },
+      /GIT_TOKEN and GIT_TOKEN_FILE are both/,
+    ],
+  ])('is reported as a problem, without the secret: %s', (_, env, problem) => {
+    const result = read(env as Record<string, string>);
+    const problems = result.ok ? [] : result.problems;
+    expect(problems).toEqual([expect.stringMatching(problem)]);
+    expect(problems.join()).not.toContain('secret-word');
+  });
+
+  it('is not read at the start if it is GIT_TOKEN_FILE, since tokens are renewed', () => {
+    expect(read({ GIT_TOKEN_FILE: '/run/none' })).toMatchObject({
+      ok: true,
+      config: { GIT_TOKEN: null, GIT_TOKEN_FILE: '/run/none' },
+    });
+  });
+
+  it('is not possible for a setting that is not secret: --port-file is an unknown flag', () => {
+    expect(read({}, ['--port-file', '/run/password'])).toMatchObject({ ok: false });
   });
 });

@@ -198,12 +198,22 @@ describe('log', () => {
     await repository.commit({ a: '2' });
     const message = `${await temporaryFolder()}/message`;
     await writeFile(message, `long\n\n${'x'.repeat(2 ** 27)}`);
-    const revision = await repository.git('commit-tree', 'HEAD^{tree}', '-p', first, '-F', message);
+    const revision = await repository.git(
+      '-c',
+      'core.compression=0',
+      'commit-tree',
+      'HEAD^{tree}',
+      '-p',
+      first,
+      '-F',
+      message,
+    );
     await repository.git('reset', '--quiet', '--hard', revision);
     const { reader } = await openSource(repository.folder);
-    const { commits } = await reader.log({ ...ALL, from: revision });
+    // Each smaller page is tried, and each try reads the message.
+    const { commits } = await reader.log({ ...ALL, from: revision, limit: 2 });
     expect(commits.map(({ message: text, files }) => [text.trim().length, files.length])).toEqual([[0, 1]]);
-    const next = await reader.log({ ...ALL, from: revision, skipsFirst: true });
+    const next = await reader.log({ ...ALL, from: revision, limit: 1, skipsFirst: true });
     expect(next.commits.map((commit) => commit.revision)).toEqual([first]);
     expect(await reader.isAncestor(first, revision)).toBe(true);
     expect((await reader.commit(revision)).message.startsWith('long')).toBe(true);

@@ -124,7 +124,8 @@ describe('a manager that is stopped', () => {
     const { fleet, manager, mirror, before } = await managerPushingRecord();
     const replies = Promise.all([poll, write].map(async (act) => (await act(manager)()).status));
     replies.catch(() => undefined);
-    const waitingCommit = () => mirror.git('rev-parse', '--verify', PUBLISHING_REF).catch(() => null);
+    const staging = repositoryAt(join(fleet.options.dataFolder, 'staging.git'));
+    const waitingCommit = () => staging.git('rev-parse', '--verify', PUBLISHING_REF).catch(() => null);
     await expect.poll(waitingCommit).not.toBe(null);
     expect(await manager.stop()).toBe(0);
     expect((await replies)[1]).toBe(503);

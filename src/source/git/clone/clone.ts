@@ -9,17 +9,17 @@ import { createReader } from '../read/reader.ts';
 import { followedBranch, followedHead } from '../refs/followed.ts';
 import { requireBranch } from '../refs/missing-branch.ts';
 import { syncRef } from '../refs/sync.ts';
+import { createCleanUp } from '../repository/clean-up.ts';
 import { createRepository, dropUnfinished } from '../repository/new-repository.ts';
 import { remoteAddress } from '../repository/remote-address.ts';
 import { findRepository, type Machine, type Repository } from '../repository/repository.ts';
 import { followReplaced } from '../watch/replaced.ts';
 import { watchRepository } from '../watch/watch.ts';
-import { createCleanUp } from './clean-up.ts';
+import { makeStaging } from '../write/staging.ts';
 import { createObjectsOnDisk } from './objects-on-disk.ts';
 import { createClonePublisher } from './publisher.ts';
 import { createClonePusher } from './push.ts';
 import { createCloneRecord, dropTemporaryRefs } from './record.ts';
-import { makeStaging } from './staging.ts';
 
 /** The git source of a folder in a clone on this machine. */
 export interface CloneSource extends Source {

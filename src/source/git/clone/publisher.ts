@@ -7,12 +7,12 @@ import type { Faults } from '../../../faults.ts';
 import type { CommitDraft, Publisher, Reader } from '../../source.ts';
 import { DISK_FULL } from '../process/disk-trouble.ts';
 import { refName } from '../process/ref-names.ts';
-import { createPushPublisher } from '../write/push-publisher.ts';
+import { createPublisher } from '../write/publisher.ts';
+import type { Staging } from '../write/staging.ts';
 import { type Clone, lookBeforePush } from './look.ts';
 import type { ObjectsOnDisk } from './objects-on-disk.ts';
 import type { ClonePusher } from './push.ts';
-import { failureOfPush, isObjectMissing, movedOn, publishError } from './refusals.ts';
-import type { Staging } from './staging.ts';
+import { failureOfPush, movedOn, publishError } from './refusals.ts';
 
 /** What `createClonePublisher` needs. */
 export interface ClonePublisherParts {
@@ -32,48 +32,12 @@ export interface ClonePublisherParts {
  * work is refused.
  */
 export function createClonePublisher(parts: ClonePublisherParts): Publisher {
-  const { clone, reader, staging } = parts;
-  const publish = pushingTo(parts);
-
-  const attempt: Publisher['publish'] = async (base, drafts) => {
-    if (base.branch === null)
-      throw new HoldfastError('conflict', 'HEAD is detached; check out a branch for writes to go to');
-    await requireSpace(clone, drafts);
-    try {
-      return await publish(base, drafts);
-    } catch (error) {
-      const known = knownError(error);
-      if (known?.kind === 'unavailable' && known.details.commits !== undefined) throw error;
-      const { prefix } = clone.repository;
-      const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => posix.join(prefix, path)));
-      const refusal = refusalOf(error, paths);
-      // To a commit that was made before it, someone's new commit looks like uncommitted work.
-      const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(reader, base.revision));
-      if (isOvertaken) throw movedOn(error);
-      throw refusal;
-    }
-  };
-
-  const retrying: Publisher['publish'] = (base, drafts) =>
-    staging.use(base.revision, () =>
-      attempt(base, drafts).catch(async (error: unknown) => {
-        // A running `fast-import` relies on objects that it has seen in the clone, and `git gc` may drop them.
-        if (!isObjectMissing((error as Error).cause)) throw error;
-        await staging.renew();
-        return attempt(base, drafts);
-      }),
-    );
-
-  return { publish: retrying, close: staging.close };
-}
-
-/** Makes commits in the staging repository and pushes them into the clone, without a retry and with errors as they come. */
-function pushingTo(parts: ClonePublisherParts): Publisher['publish'] {
   const { clone, reader, staging, pusher, onDisk, onPushed, faults } = parts;
   const { context, gitFolder, prefix } = clone.repository;
-  return createPushPublisher({
-    writer: staging.writer,
+  return createPublisher({
+    staging,
     reader,
+    around: (publish) => explaining(parts, publish),
     inTurn: (push) => push(),
     push: async ({ base, drafts, tip, objects }) => {
       const branch = refName(base.branch ?? '');
@@ -85,11 +49,10 @@ function pushingTo(parts: ClonePublisherParts): Publisher['publish'] {
       return pusher.push({ ref: branch, from: base.revision, to: tip, objects, ...looked });
     },
     onPushed: async ({ base, drafts, tip }) => {
-      const paths = drafts.flatMap(({ edits }) => edits.map(({ path }) => posix.join(prefix, path)));
       // git syncs no file of a work tree, and one that a loss of power emptied would look like uncommitted work.
       await Promise.all([
         onPushed(base.branch as string),
-        syncFiles(context.folder, paths),
+        syncFiles(context.folder, pathsOf(drafts, prefix)),
         syncFolder(gitFolder),
       ]);
       onDisk.markSynced(tip);
@@ -99,6 +62,34 @@ function pushingTo(parts: ClonePublisherParts): Publisher['publish'] {
     fetch: async () => undefined,
     faults,
   });
+}
+
+/** Refuses what cannot be published before anything is made of it, and says why something was not. */
+function explaining(
+  { clone, reader }: Pick<ClonePublisherParts, 'clone' | 'reader'>,
+  publish: Publisher['publish'],
+): Publisher['publish'] {
+  return async (base, drafts) => {
+    if (base.branch === null)
+      throw new HoldfastError('conflict', 'HEAD is detached; check out a branch for writes to go to');
+    await requireSpace(clone, drafts);
+    try {
+      return await publish(base, drafts);
+    } catch (error) {
+      const known = knownError(error);
+      if (known?.kind === 'unavailable' && known.details.commits !== undefined) throw error;
+      const refusal = refusalOf(error, pathsOf(drafts, clone.repository.prefix));
+      // To a commit that was made before it, someone's new commit looks like uncommitted work.
+      const isOvertaken = refusal.kind === 'conflict' && (await hasMoved(reader, base.revision));
+      if (isOvertaken) throw movedOn(error);
+      throw refusal;
+    }
+  };
+}
+
+/** The paths of the files of some drafts, inside the repository. */
+function pathsOf(drafts: readonly CommitDraft[], prefix: string): string[] {
+  return drafts.flatMap(({ edits }) => edits.map(({ path }) => posix.join(prefix, path)));
 }
 
 /** Bytes beside the files of a write: trees of large folders, and what git writes meanwhile. */

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { readdir, readFile, unlink } from 'node:fs/promises';
 import { lineOf, type RecordDraft, type RecordRef } from '../../../ids/record-ref.ts';
-import { withConfig } from '../process/environment.ts';
 import { recordRef } from '../process/ref-names.ts';
 import { readTip, readVersion } from '../record/read.ts';
 import { makeVersion, RECORDING_REF, requireBase, writeFailure } from '../record/write.ts';
@@ -10,9 +9,6 @@ import { refTips } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
 import { CRASH_REPORT, PUBLISHING_REF } from '../write/commit-writer.ts';
 import type { ObjectsOnDisk } from './objects-on-disk.ts';
-
-/** Objects below which git writes them one by one, as a user's commit does, instead of a pack. */
-const UNPACKED = [['fastimport.unpackLimit', '100']] as const;
 
 /**
  * Returns the record of ids in a clone on this machine. Its ref is the manager's own, so it is written directly. `onWritten`
@@ -23,17 +19,14 @@ export function createCloneRecord(
   onDisk: Pick<ObjectsOnDisk, 'sync'>,
   onWritten: () => void,
 ): RecordRef {
-  const context = { ...clone.context, env: withConfig(clone.context.env, UNPACKED) };
-  const repository = { ...clone, context };
   const line = { folder: clone.prefix, branch: null };
   const name = recordRef(lineOf(line));
-  const tip = (): Promise<string | null> =>
-    readTip(async () => (await refTips(repository, [name]))[0] ?? null);
+  const tip = (): Promise<string | null> => readTip(async () => (await refTips(clone, [name]))[0] ?? null);
   const write = async (draft: RecordDraft): Promise<string> => {
     requireBase(await tip(), draft);
-    const made = await makeVersion(repository, draft);
+    const made = await makeVersion(clone, draft);
     await onDisk.sync();
-    await moveRefs(repository, [{ ref: name, to: made.tip, expected: draft.base }]);
+    await moveRefs(clone, [{ ref: name, to: made.tip, expected: draft.base }]);
     onWritten();
     return made.tip;
   };
@@ -45,7 +38,7 @@ export function createCloneRecord(
     source: hash('sha256', clone.commonFolder, 'hex').slice(0, 32),
     isCurrent: () => true,
     tip,
-    read: () => readVersion(repository, tip),
+    read: () => readVersion(clone, tip),
     write: (draft) =>
       write(draft).catch(async (error) => {
         await removeCrashReports(clone.gitFolder);

@@ -12,15 +12,6 @@ const REASON = /^!\t[^\t]*\t\[remote rejected\] \((.*)\)$/m;
 const UNPACKER = 'unpacker error';
 const PRINTED = /^(?:error|fatal): (?!failed to push )(.*\S)\s*$/gm;
 
-/** git's messages for a missing object, or for a missing pack that contained it. */
-const MISSING =
-  /unable to read (sha1 file|tree|[0-9a-f]{40})|failed to unpack tree object|missing (blob|tree)|bad object|cannot store pack file|unable to write file .*\.pack: No such file/;
-
-/** Whether git failed because it could not find an object. */
-export function isObjectMissing(error: unknown): boolean {
-  return error instanceof GitFailure && MISSING.test(error.stderr);
-}
-
 /** git's messages for a locked index, and for a locked ref in files and in tables. git has then moved nothing. */
 const LOCKED =
   /Unable to create '.*\.lock': File exists|cannot lock references|transaction prepare: data (is locked|concurrently modified)/;

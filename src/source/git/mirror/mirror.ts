@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { HoldfastError } from '../../../errors.ts';
@@ -14,7 +15,6 @@ import {
   type Repository,
   requireGit,
 } from '../repository/repository.ts';
-import { removeLeftovers } from './leftovers.ts';
 
 /** Where the mirror is, and what it mirrors. */
 export interface MirrorOptions {
@@ -38,6 +38,10 @@ const SETTINGS = 'transfer.gitconfig';
 const SETTINGS_OF_MIRROR: readonly (readonly [string, string])[] = [
   // Nobody fetches from the mirror, and writing bitmaps takes twice as long as joining the packs.
   ['repack.writeBitmaps', 'false'],
+  // Otherwise a git before 2.41 would write each unreachable object to a file of its own.
+  ['gc.cruftPacks', 'true'],
+  // Refs of other branches are removed as files.
+  ['gc.packRefs', 'false'],
 ];
 /** In the mirror: the address of origin. */
 const ADDRESS_FILE = 'holdfast-origin';
@@ -53,7 +57,7 @@ export async function openMirror(options: MirrorOptions, tracking: string): Prom
   const context = localContext(folder, options);
   return namingFile(async () => {
     if (await isUsable(context, options.access.url)) {
-      await removeLeftovers(folder);
+      await tidyMirror(folder);
       await removeOtherRefs(folder, tracking);
     } else await makeMirror(folder, options);
     return describeMirror(folder, options);
@@ -107,6 +111,18 @@ export async function isUsable(context: GitContext, url: string): Promise<boolea
     if (error instanceof GitFailure && error.exitCode === null) throw gitUnusable(error);
     return false;
   }
+}
+
+/** Names of files that git has not finished writing, and of the marks of packs that it was using. */
+const UNFINISHED = /^(tmp_|\.tmp-|pack-.*\.keep$)/;
+
+/** Removes what killed processes left: locks, and half-written objects. None is in use, since all work in the mirror takes turns. */
+export async function tidyMirror(folder: string): Promise<void> {
+  const isLeftover = ({ name, parentPath }: Dirent): boolean =>
+    name.endsWith('.lock') || (parentPath.includes('objects') && UNFINISHED.test(name));
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const leftovers = entries.filter((entry) => entry.isFile() && isLeftover(entry));
+  await Promise.all(leftovers.map((entry) => rm(join(entry.parentPath, entry.name), { force: true })));
 }
 
 async function describeMirror(folder: string, options: MirrorOptions): Promise<Mirror> {

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { Queue } from '../../../async/queue.ts';
 import { HoldfastError, kindOf, messageOf } from '../../../errors.ts';
 import { lineOf, type RecordDraft, type RecordRef } from '../../../ids/record-ref.ts';
 import type { OriginAccess } from '../origin/access.ts';
@@ -13,8 +12,8 @@ import { makeVersion, requireBase, writeFailure } from '../record/write.ts';
 import { moveRefs } from '../refs/move.ts';
 import { refTips } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
-import type { Maintenance } from './maintenance.ts';
 import type { MirrorState } from './state.ts';
+import type { Turns } from './turns.ts';
 
 const MOVED = 'another manager wrote the record of ids';
 const REFUSED = 'origin rejects the record of ids, so it is kept only in the mirror, and pushed again later';
@@ -27,10 +26,9 @@ export interface OriginRecordParts {
   branch: string;
   origin: Origin;
   /** Fetches and pushes take turns. */
-  turns: Queue;
+  turns: Turns;
   mirror: Pick<MirrorState, 'fetch' | 'isReached'>;
   access: OriginAccess;
-  maintenance: Pick<Maintenance, 'addingObjects'>;
 }
 
 /**
@@ -38,18 +36,16 @@ export interface OriginRecordParts {
  * continues the one at origin.
  */
 export function createOriginRecord(parts: OriginRecordParts): RecordRef {
-  const { repository, branch, turns, mirror, access, maintenance } = parts;
+  const { repository, branch, turns, mirror, access } = parts;
   const line = { folder: repository.prefix, branch };
   const name = recordRef(lineOf(line));
   const refs = { own: name, seen: recordTracking(name) };
   const tip = (): Promise<string | null> =>
     readTip(async () => (await versionsOf(repository, refs)).counting);
   const inTurn = <T>(act: () => Promise<T>): Promise<T> =>
-    turns
-      .run(() => maintenance.addingObjects(act))
-      .catch((error) => {
-        throw writeFailure(error);
-      });
+    turns.run(act).catch((error) => {
+      throw writeFailure(error);
+    });
   return {
     ...line,
     name,

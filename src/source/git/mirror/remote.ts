@@ -1,10 +1,10 @@
 import { createLimiter } from '../../../async/limiter.ts';
-import { Queue } from '../../../async/queue.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import { lineOf } from '../../../ids/record-ref.ts';
 import type { Publisher, Reader, Source, SourceOrigin } from '../../source.ts';
 import { createMerge } from '../merge/merge.ts';
+import { accessConfig, NO_CREDENTIALS } from '../origin/access.ts';
 import {
   createOrigin,
   type FollowedRefs,
@@ -13,23 +13,24 @@ import {
   type TransferLimits,
   type TransferObserver,
 } from '../origin/origin.ts';
+import { commands } from '../process/commands.ts';
+import { withConfig } from '../process/environment.ts';
 import { recordRef, refName, trackingRef } from '../process/ref-names.ts';
-import type { GitContext } from '../process/run.ts';
+import { type GitContext, runGit } from '../process/run.ts';
 import { createTransfers } from '../process/transfer.ts';
 import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
 import { followedBranch } from '../refs/followed.ts';
 import { moveRefs } from '../refs/move.ts';
 import type { Repository } from '../repository/repository.ts';
-import { type CommitWriter, openCommitWriter } from '../write/commit-writer.ts';
-import { createPushPublisher } from '../write/push-publisher.ts';
+import { createPublisher } from '../write/publisher.ts';
+import { makeStaging, type Staging } from '../write/staging.ts';
 import { findAtOrigin } from './find.ts';
-import { removeFailedWriter } from './leftovers.ts';
-import { createMaintenance } from './maintenance.ts';
 import { type MirrorOptions, openMirror } from './mirror.ts';
 import { mirrorReader } from './reader.ts';
 import { createOriginRecord } from './record.ts';
 import { createMirrorState } from './state.ts';
+import { createTurns, type Turns } from './turns.ts';
 
 /** How to follow a branch of a remote repository. */
 export interface RemoteOptions extends MirrorOptions {
@@ -53,48 +54,48 @@ export interface RemoteSource extends Source {
 export async function openRemote(options: RemoteOptions): Promise<RemoteSource> {
   const branch = refName(`refs/heads/${options.branch}`);
   const { repository, transfer } = await openMirror(options, trackingRef(branch));
-  const followed = { branch, record: recordRef(lineOf({ folder: repository.prefix, branch })) };
-  const { limits, access } = options;
-  const connection = connectOrigin(repository.context, transfer, followed, options);
+  const { context, prefix } = repository;
+  const followed = { branch, record: recordRef(lineOf({ folder: prefix, branch })) };
+  const staging = await makeStaging(options.dataFolder, repository, options.machine);
+  const connection = connectOrigin({ context, transfer, staging }, followed, options);
   const { origin, recordOrigin, checks, find, ...endings } = connection;
-  const inner = createReader(repository, openObjects(repository.context), () =>
+  const inner = createReader(repository, openObjects(context), () =>
     followedBranch(repository, trackingRef(branch)),
   );
-  const writer = openCommitWriter(repository, () => removeFailedWriter(repository.gitFolder));
-  const maintenance = createMaintenance(repository, writer.close);
   const endProcesses = async (): Promise<void> => {
-    await Promise.all([inner.close(), writer.close(), maintenance.stop()]);
+    await Promise.all([inner.close(), staging.expire()]);
   };
+  const { limits, access } = options;
   const mirror = createMirrorState({ options, repository, followed, origin, limits, checks, endProcesses });
-  const merge = await createMerge(repository, options.dataFolder, options.machine);
-  const turns = new Queue();
-  const add = <T>(act: () => Promise<T>) => turns.run(() => maintenance.addingObjects(act));
-  const lookUp = oneByOne((name) => add(() => find(name)));
+  const turns = createTurns(repository);
+  const lookUp = oneByOne((name) => turns.run(() => find(name)));
   const reader = mirrorReader(inner, branch, mirror);
-  const publish = remotePublisher(
-    { ...options, branch },
-    { repository, writer, reader, origin, turns, fetch: mirror.fetch },
-  );
-  const recording = { repository, branch, turns, mirror, access, maintenance };
+  const parts = { repository, staging, reader, origin, turns, fetch: mirror.fetch };
   return {
     repository,
-    address: options.access.url,
+    address: access.url,
     reader,
-    publisher: {
-      publish: (...write) => maintenance.addingObjects(() => publish(...write)),
-      close: writer.close,
-    },
+    publisher: remotePublisher({ ...options, branch }, parts),
     watch: async () => ({ close: async () => undefined }),
-    record: createOriginRecord({ ...recording, origin: recordOrigin }),
+    record: createOriginRecord({ repository, branch, turns, mirror, access, origin: recordOrigin }),
     // There is no work tree: a folder exists only once it is in a commit.
     isFolderOnDisk: async () => false,
-    remote: options.access.url,
-    merge,
-    origin: { refresh: () => add(mirror.repairAndFetch), find: lookUp, ...endings },
+    remote: access.url,
+    merge: await createMerge(repository, options.dataFolder, options.machine),
+    origin: {
+      ...endings,
+      refresh: () => turns.run(mirror.repairAndFetch),
+      find: lookUp,
+      abandon: () => {
+        // The last version of the record must not wait for a clean-up.
+        void turns.endCleanUp();
+        endings.abandon();
+      },
+    },
     close: async () => {
       endings.abandon();
       endings.abandonRecord();
-      await Promise.all([inner.close(), writer.close(), maintenance.close()]);
+      await Promise.all([inner.close(), staging.close(), turns.endCleanUp()]);
     },
   };
 }
@@ -112,28 +113,33 @@ function oneByOne(lookUp: SourceOrigin['find']): SourceOrigin['find'] {
 /** What a publisher needs of a remote repository. */
 interface PublishingParts {
   repository: Repository;
-  writer: CommitWriter;
+  staging: Staging;
   reader: Reader;
   origin: Origin;
-  turns: Queue;
+  turns: Turns;
   fetch(): Promise<void>;
 }
 
-/** Makes commits in the mirror and pushes them to `branch`, given by its full name. */
+/** Publishes to `branch`, given by its full name. */
 function remotePublisher(
   { branch, limits, faults }: Pick<RemoteOptions, 'branch' | 'limits' | 'faults'>,
-  { repository, writer, reader, origin, turns, fetch }: PublishingParts,
-): Publisher['publish'] {
-  return createPushPublisher({
-    writer,
+  { repository, staging, reader, origin, turns, fetch }: PublishingParts,
+): Publisher {
+  const fromStaging = fetchingFrom(staging.repository.gitFolder, repository.context);
+  return createPublisher({
+    staging,
     reader,
     // Fetches and pushes take turns: a fetch that began before a push would move the branch back in the mirror.
-    inTurn: (push) => turns.runWithin(limits.usual.total, fetchInProgress, push),
+    inTurn: (push) => turns.runWithin(limits.usual.total, mirrorBusy, push),
     push: ({ base, tip }) => origin.push(branch, base.revision, tip),
     onPushed: ({ base, tip }) => {
-      const move = { ref: trackingRef(branch), to: tip, expected: base.revision };
-      // This saves a fetch. A second fetch, since it removes what a failed one may have left in the way.
-      return moveRefs(repository, [move]).catch(fetch).catch(fetch);
+      // What was pushed is at hand, so that origin need not be asked for it.
+      const take = async (): Promise<void> => {
+        await runGit(fromStaging, commands.fetchOne(tip));
+        await moveRefs(repository, [{ ref: trackingRef(branch), to: tip, expected: base.revision }]);
+      };
+      // A second fetch, since it removes what a failed one may have left in the way.
+      return take().catch(fetch).catch(fetch);
     },
     follower: 'the mirror',
     fetch,
@@ -141,8 +147,15 @@ function remotePublisher(
   });
 }
 
-function fetchInProgress(): HoldfastError {
-  return new HoldfastError('unavailable', 'a long fetch from origin is in progress; try again later');
+/** Returns the context in which `origin` is a repository on this machine, and small fetches make no packs. */
+function fetchingFrom(url: string, context: GitContext): GitContext {
+  const settings = [...accessConfig({ ...NO_CREDENTIALS, url }), ['fetch.unpackLimit', '100'] as const];
+  return { ...context, env: { ...withConfig(context.env, settings), GIT_ALLOW_PROTOCOL: 'file' } };
+}
+
+function mirrorBusy(): HoldfastError {
+  const message = 'a long fetch from origin or a clean-up of the mirror is in progress; try again later';
+  return new HoldfastError('unavailable', message);
 }
 
 /**
@@ -151,26 +164,26 @@ function fetchInProgress(): HoldfastError {
  * that does not end. A poll also waits for the check of a mirror that may be damaged, which ends with the poll's fetch.
  */
 function connectOrigin(
-  local: GitContext,
-  transfer: GitContext,
+  { context, transfer, staging }: { context: GitContext; transfer: GitContext; staging: Staging },
   followed: FollowedRefs,
   { limits, onTransfer }: RemoteOptions,
 ) {
   const transfers = createTransfers(transfer);
   const recordTransfers = createTransfers(transfer);
-  const checks = createTransfers(local);
+  const { gitFolder } = staging.repository;
+  const ofStaging = { ...transfer, folder: gitFolder, env: { ...transfer.env, GIT_DIR: gitFolder } };
+  const pushes = createTransfers(ofStaging);
+  const checks = createTransfers(context);
   return {
-    origin: observed(createOrigin(transfers, followed, limits), onTransfer),
+    origin: observed(createOrigin(transfers, followed, limits, pushes), onTransfer),
     recordOrigin: observed(createOrigin(recordTransfers, followed, limits), onTransfer),
     checks,
     find: (name: string) => findAtOrigin(name, transfers, limits.usual),
     interrupt: () => {
-      checks.end();
-      transfers.end();
+      for (const each of [checks, transfers, pushes]) each.end();
     },
     abandon: () => {
-      checks.close();
-      transfers.close();
+      for (const each of [checks, transfers, pushes]) each.close();
       // The last version of the record is sent again after that.
       recordTransfers.end();
     },

@@ -4,14 +4,13 @@ import { OriginUnavailable, OtherFormat, unreachable } from '../origin/errors.ts
 import type { FollowedRefs, Origin, TransferLimits } from '../origin/origin.ts';
 import { commands } from '../process/commands.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
-import { recordTracking, trackingRef } from '../process/ref-names.ts';
+import { trackingRef } from '../process/ref-names.ts';
 import { GitFailure } from '../process/run.ts';
 import { MAX_STDERR, TransferEnded, type Transfers } from '../process/transfer.ts';
 import { noSuchBranch } from '../refs/missing-branch.ts';
 import { branchTip } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
-import { tidyMirror } from './leftovers.ts';
-import { isUsable, type MirrorOptions, makeMirror } from './mirror.ts';
+import { isUsable, type MirrorOptions, makeMirror, tidyMirror } from './mirror.ts';
 
 /** What `createMirrorState` needs. */
 export interface MirrorStateParts {
@@ -50,8 +49,6 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   let isSuspect = false;
   /** Why the last fetch failed; null if it succeeded. */
   let failure: unknown = null;
-  /** Whether failed fetches may have left files. */
-  let isUntidy = false;
 
   const hasTip = (): Promise<boolean> => hasRef(repository, trackingRef(followed.branch));
 
@@ -66,13 +63,12 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
   const fail = (error: unknown): never => {
     isSuspect ||= isDamage(error);
     failure = error;
-    isUntidy = true;
     throw error;
   };
 
   const run = async (pace: keyof TransferLimits, isFirst: boolean): Promise<void> => {
-    // Locks of a fetch that was killed block the next one. Half a pack is removed later, once it is certainly abandoned.
-    if (isUntidy) isUntidy = await tidyMirror(folder, refsOf(followed));
+    // Locks of a fetch that was killed block the next one. If a file cannot be removed, the fetch fails and reports it.
+    if (failure !== null) await tidyMirror(folder).catch(() => undefined);
     const otherBranches = await fetchInFormat(parts, pace, remake).catch(fail);
     const refusal = otherBranches === null ? null : missingBranch(followed.branch, otherBranches, isFirst);
     if (refusal !== null) fail(refusal);
@@ -101,11 +97,6 @@ export function createMirrorState(parts: MirrorStateParts): MirrorState {
       throw new HoldfastError('unavailable', messageOf(failure), {}, failure);
     },
   };
-}
-
-/** The refs of the mirror that a fetch moves. */
-function refsOf({ branch, record }: FollowedRefs): string[] {
-  return [trackingRef(branch), recordTracking(record)];
 }
 
 /**

@@ -58,10 +58,12 @@ export interface FollowedRefs {
   record: string;
 }
 
+/** `pushes` is for what is pushed, if that is in another repository than what is fetched. */
 export function createOrigin(
   transfers: Transfers,
   { branch, record }: FollowedRefs,
   limits: TransferLimits,
+  pushes = transfers,
 ): Origin {
   return {
     fetch: async (pace) => {
@@ -74,7 +76,7 @@ export function createOrigin(
       }
       return fetchRecord(transfers, record, pace, limits);
     },
-    push: (...move) => pushRef(transfers, limits.usual, ...move),
+    push: (...move) => pushRef(pushes, limits.usual, ...move),
   };
 }
 

@@ -82,15 +82,6 @@ export const commands = {
       'origin',
       `${objectId(to)}:${refName(ref)}`,
     ),
-  /**
-   * Joins many small packs into few large ones, and keeps unreachable objects. git cannot do so while writing bitmaps.
-   */
-  repack: () => command('repack', '--geometric=2', '-d', '--quiet', '--no-write-bitmap-index'),
-  /**
-   * Makes one pack of all objects that refs, reflogs and indexes reach. Of the unreachable ones, it makes another pack,
-   * without those that are older than a day: for a repository in which nobody else works.
-   */
-  repackReached: () => command('repack', '--cruft', '-d', '-l', '--quiet', '--cruft-expiration=1.day.ago'),
   /** Cleans up as any git does after a while, in the foreground, if the settings of the repository want that. */
   cleanUp: () => command('gc', '--auto', '--quiet'),
   /** Prints the setting that names a program which `gc` would run. */

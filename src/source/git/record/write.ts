@@ -2,7 +2,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { RecordDraft } from '../../../ids/record-ref.ts';
 import { commands } from '../process/commands.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
-import { COMMITTER } from '../process/environment.ts';
+import { COMMITTER, withConfig } from '../process/environment.ts';
 import { objectId } from '../process/object-ids.ts';
 import { runGit } from '../process/run.ts';
 import { isRefMismatch } from '../refs/tips.ts';
@@ -15,6 +15,9 @@ export const RECORDING_REF = 'refs/holdfast/recording';
 
 /** How many versions are based on each other before one begins anew, so that old ones can be dropped. */
 const CHAIN = 500;
+
+/** Objects below which git writes them one by one, as a user's commit does, instead of a pack. */
+const UNPACKED = [['fastimport.unpackLimit', '100']] as const;
 
 const OTHER_VERSION = 'another process wrote the record of ids';
 
@@ -37,7 +40,8 @@ export async function makeVersion(
   const number = 1 + Number(VERSION.exec(before ?? '')?.[1] ?? -1);
   const isRoot = before === null || (mayBegin && number % CHAIN === 0);
   const begin = isRoot ? treeOf(before) : [`from ${base}`];
-  const output = await runGit(context, commands.fastImport(), importScript(draft, number, begin));
+  const unpacked = { ...context, env: withConfig(context.env, UNPACKED) };
+  const output = await runGit(unpacked, commands.fastImport(), importScript(draft, number, begin));
   return { tip: objectId(output.trim()), isRoot };
 }
 

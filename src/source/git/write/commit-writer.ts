@@ -17,8 +17,6 @@ const FOLDER_MODE = '040000';
 export const PUBLISHING_REF = 'refs/holdfast/publishing';
 /** Milliseconds without a commit after which `fast-import` is ended, and with it its memory of objects. */
 const IDLE_LIMIT = 30_000;
-/** Writes after which it is ended, too: until then, the packs that it has made must not be joined. */
-const MOST_WRITES = 32;
 
 /** What was made for some drafts. */
 export interface Written {
@@ -63,13 +61,10 @@ export function openCommitWriter(place: Place, onFailed: () => Promise<void>): C
   // On `done`, it writes its ref, and would make a new `.git` for it if someone has moved the old one away.
   const close = async (): Promise<void> => git.close((await exists(gitFolder)) ? 'done\n' : '');
   let idle: NodeJS.Timeout | undefined;
-  let writes = 0;
   /** The write of a caller that gave up goes on, and the next write must wait for it. */
   const queue = new Queue();
 
   const attempt = async (base: string | null, drafts: readonly CommitDraft[]): Promise<Written> => {
-    writes += 1;
-    if (writes % MOST_WRITES === 0) await close();
     try {
       const written = await writeAll(git, base, drafts, prefix);
       await syncFolder(`${commonFolder}/objects/pack`);

@@ -86,8 +86,6 @@ const TEMPLATES: readonly (readonly [name: string, takes: readonly ('id' | 'ref'
     ['fetch', ['ref', 'record']],
     ['fetchRecord', ['record']],
     ['push', ['ref', 'id', 'id']],
-    ['repack', []],
-    ['repackReached', []],
     ['cleanUp', []],
     ['hasGcHook', []],
     ['init', []],

@@ -1,15 +1,11 @@
-import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { removeFailedWriter } from '../../../../src/source/git/mirror/leftovers.ts';
 import { type CommitWriter, openCommitWriter } from '../../../../src/source/git/write/commit-writer.ts';
 import { type TestRepository, testRepository } from '../../../support/git.ts';
 import { repositoryOf } from '../support.ts';
 
 /** A writer whose files are below `prefix`; closed when the test is over. */
 export function writerAt({ folder }: TestRepository, prefix = 'ds'): CommitWriter {
-  const writer = openCommitWriter(repositoryOf(folder, prefix), () =>
-    removeFailedWriter(join(folder, '.git')),
-  );
+  const writer = openCommitWriter(repositoryOf(folder, prefix), async () => undefined);
   onTestFinished(() => writer.close());
   return writer;
 }

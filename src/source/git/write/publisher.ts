@@ -1,4 +1,4 @@
-import { HoldfastError } from '../../../errors.ts';
+import { HoldfastError, knownError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import {
   type CommitDraft,
@@ -10,7 +10,9 @@ import {
 import { OriginUnavailable } from '../origin/errors.ts';
 import type { PushOutcome } from '../origin/origin.ts';
 import { explainFailure } from '../process/disk-trouble.ts';
+import { GitFailure } from '../process/run.ts';
 import type { CommitWriter, Written } from './commit-writer.ts';
+import type { Staging } from './staging.ts';
 
 /** Commits to push, of which each has the one before it as its parent. */
 interface Batch {
@@ -22,9 +24,9 @@ interface Batch {
   objects: ReadonlySet<string>;
 }
 
-/** What `createPushPublisher` needs. */
-export interface PushPublisherParts {
-  writer: CommitWriter;
+/** What `createPublisher` needs. */
+export interface PublisherParts {
+  staging: Staging;
   /** Reads the branch at origin, as of the last `fetch`. */
   reader: Pick<Reader, 'head' | 'isAncestor'>;
   /** Runs a push when it is its turn. */
@@ -37,18 +39,43 @@ export interface PushPublisherParts {
   follower: string;
   /** Brings the reader up to date with origin. */
   fetch(): Promise<void>;
+  /** What is done around each attempt to publish. */
+  around?(publish: Publisher['publish']): Publisher['publish'];
   faults: Faults;
 }
 
-/** Creates a publisher that makes commits in a repository of the manager and brings all of them to origin with one push. */
-export function createPushPublisher(parts: PushPublisherParts): Publisher['publish'] {
-  return async (base, drafts) => {
-    const { commits, objects } = await makeCommits(parts.writer, base, drafts);
-    parts.faults.pass('commit-written');
+/** Creates a publisher that makes commits in the staging repository and brings all of them to origin with one push. */
+export function createPublisher(parts: PublisherParts): Publisher {
+  const { staging, faults, inTurn, around = (publish) => publish } = parts;
+  const attempt = around(async (base, drafts) => {
+    const { commits, objects } = await makeCommits(staging.writer, base, drafts);
+    faults.pass('commit-written');
     const batch = { base, drafts, tip: commits.at(-1) as string, objects };
-    await parts.inTurn(() => pushCommits(parts, batch, commits));
+    await inTurn(() => pushCommits(parts, batch, commits));
     return commits;
+  });
+  return {
+    publish: (base, drafts) =>
+      staging.use(base.revision, () =>
+        attempt(base, drafts).catch(async (error: unknown) => {
+          // A running `fast-import` relies on objects that it has seen in the lender, and `git gc` may drop them.
+          const known = knownError(error);
+          const isPublished = known?.kind === 'unavailable' && known.details.commits !== undefined;
+          if (isPublished || !isObjectMissing((error as Error).cause)) throw error;
+          await staging.renew();
+          return attempt(base, drafts);
+        }),
+      ),
+    close: staging.close,
   };
+}
+
+/** git's messages for a missing object, or for a missing pack that contained it. */
+const MISSING =
+  /unable to read (sha1 file|tree|[0-9a-f]{40})|failed to unpack tree object|missing (blob|tree)|bad object|cannot store pack file|unable to write file .*\.pack: No such file/;
+
+function isObjectMissing(error: unknown): boolean {
+  return error instanceof GitFailure && MISSING.test(error.stderr);
 }
 
 async function makeCommits(
@@ -69,7 +96,7 @@ async function makeCommits(
  * Rejects as `moved-on` if the branch has moved, as `conflict` if origin does not move it, as `unavailable` if origin
  * cannot be reached.
  */
-async function pushCommits(parts: PushPublisherParts, batch: Batch, commits: string[]): Promise<void> {
+async function pushCommits(parts: PublisherParts, batch: Batch, commits: string[]): Promise<void> {
   const first = await pushOnce(parts, batch, commits);
   if (first === null) return;
   await requireUnmoved(parts, batch);
@@ -85,11 +112,7 @@ const HIDDEN =
 const NOT_MOVED = 'origin does not update the branch, although nobody else has';
 
 /** Resolves to null if the commits are at origin, otherwise to why they are not. */
-async function pushOnce(
-  parts: PushPublisherParts,
-  batch: Batch,
-  commits: string[],
-): Promise<PushOutcome | null> {
+async function pushOnce(parts: PublisherParts, batch: Batch, commits: string[]): Promise<PushOutcome | null> {
   let outcome: PushOutcome;
   try {
     outcome = await parts.push(batch);
@@ -105,14 +128,14 @@ async function pushOnce(
   return null;
 }
 
-async function requireUnmoved({ fetch, reader }: PushPublisherParts, { base }: Batch): Promise<void> {
+async function requireUnmoved({ fetch, reader }: PublisherParts, { base }: Batch): Promise<void> {
   await fetch();
   const { revision } = await reader.head();
   if (revision !== base.revision) throw new HoldfastError('moved-on', 'the branch has moved in the meantime');
 }
 
 /** If anything fails after the push, rejects with the commits in the details: they are published but not applied here. */
-async function afterPush(parts: PushPublisherParts, batch: Batch, commits: string[]): Promise<void> {
+async function afterPush(parts: PublisherParts, batch: Batch, commits: string[]): Promise<void> {
   try {
     await parts.onPushed(batch);
   } catch (error) {
@@ -128,7 +151,7 @@ async function afterPush(parts: PushPublisherParts, batch: Batch, commits: strin
  * still accept what it was sent, even after the connection has ended.
  */
 async function requireArrived(
-  { fetch, reader }: PushPublisherParts,
+  { fetch, reader }: PublisherParts,
   commits: string[],
   cause: OriginUnavailable,
 ): Promise<void> {

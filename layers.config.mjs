@@ -298,45 +298,33 @@ export const rooms = {
     operation: { may: [], promise: 'a change of ids without a commit' },
     act: { may: ['operation'], promise: 'what was done to which objects' },
     entry: { may: ['operation', 'act'], promise: 'an entry of the history' },
-    store: {
-      may: ['operation', 'act', 'entry'],
-      promise: 'what every store can do; sqlite and mongo implement it',
-    },
-    'stored-object': { may: ['store'], promise: 'reads an object by kind and name' },
-    'if-match': { may: ['store'], promise: 'the tags of an object, and what they refuse' },
+    fleet: { may: [], promise: 'the state, and objects with their counters, as every store holds them' },
     'object-id': { may: [], promise: 'ids of objects that sort by age' },
-    rules: {
-      may: ['operation', 'act', 'store', 'if-match', 'object-id'],
-      promise: 'what a pass, a raise or a seeding changes, the same in every store',
-    },
     served: { may: [], promise: 'what devices are served, and when each part of it changed' },
     space: { may: [], promise: 'what is left free on the disk of a file' },
-    schema: {
-      may: ['entry'],
-      promise: 'tables and collections, and their versions',
-    },
-    sqlite: {
-      may: ['operation', 'act', 'entry', 'schema', 'store', 'object-id', 'rules', 'served'],
-      promise: 'a file: its connections and transactions, and the objects in it',
-    },
-    mongo: {
-      may: ['operation', 'act', 'entry', 'schema', 'store', 'object-id', 'rules', 'served'],
-      promise: 'a database that several managers share, and the objects in it',
+    schema: { may: ['entry'], promise: 'tables and collections, and their versions' },
+    root: {
+      may: ['entry', 'fleet', 'schema'],
+      promise: 'the root document of a database that several managers share, and the commits that swap it',
     },
     history: {
-      may: ['act', 'entry', 'space', 'sqlite', 'mongo'],
+      may: ['act', 'entry', 'space', 'root'],
       promise: 'acts and entries of the history, in a file and in a database',
     },
     reports: {
-      may: ['object-id', 'space', 'schema', 'sqlite', 'mongo'],
+      may: ['object-id', 'space', 'schema'],
       promise: 'reports of devices, in a file and in a database',
     },
+    objects: {
+      may: ['operation', 'act', 'fleet', 'object-id', 'served', 'root', 'history'],
+      promise: 'apps, device groups and their ids: what a write makes of them, in a file and in a database',
+    },
     devices: {
-      may: ['rules', 'served', 'space', 'schema', 'sqlite', 'mongo'],
+      may: ['served', 'space', 'schema'],
       promise: 'what devices have said, in a file and in a database',
     },
     open: {
-      may: ['space', 'schema', 'store', 'sqlite', 'mongo', 'history', 'reports', 'devices'],
+      may: ['object-id', 'space', 'schema', 'root', 'history', 'reports', 'objects', 'devices'],
       promise: 'opens a store, and returns its ports',
     },
   },

@@ -1,8 +1,7 @@
 import type { HoldfastError } from '../errors.ts';
 import type { ObjectKey } from '../protocol/name.ts';
-import { ifMatchRefusal } from '../store/if-match.ts';
-import type { ObjectReads } from '../store/store.ts';
-import { storedObject } from '../store/stored-object.ts';
+import { ifMatchRefusal } from '../store/objects/if-match.ts';
+import type { ObjectReads } from '../store/objects/port.ts';
 import { absentError, ChangesRefused, presentError } from './refusals.ts';
 import type { ChangeSet, WriteRequest, WriterDependencies } from './write.ts';
 
@@ -15,7 +14,7 @@ export async function existenceError(
   { kind, name }: ObjectKey,
   isCreated: boolean,
 ): Promise<HoldfastError | null> {
-  const isStored = (await storedObject(store, kind, name)).value !== null;
+  const isStored = (await store.object(kind, name)).value !== null;
   if (isCreated) return isStored ? presentError(kind, name) : null;
   const isKnown = isStored || reconciler.passes.desired.pathsOf(kind, name).length > 0;
   return isKnown ? null : absentError(kind, name);
@@ -46,7 +45,7 @@ export async function ifMatchError(
 ): Promise<HoldfastError | null> {
   if (context.ifMatch === null) return null;
   for (const { kind, name } of set.changes) {
-    const refusal = ifMatchRefusal((await storedObject(store, kind, name)).value, context.ifMatch);
+    const refusal = ifMatchRefusal((await store.object(kind, name)).value, context.ifMatch);
     if (refusal !== null) return refusal;
   }
   return null;

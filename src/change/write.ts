@@ -12,7 +12,7 @@ import type {
   StoredApp,
   StoredGroup,
   StoredObject,
-} from '../store/store.ts';
+} from '../store/objects/port.ts';
 
 /** How many times a write is drafted while the branch keeps moving. */
 export const MAX_ATTEMPTS = 5;

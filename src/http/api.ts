@@ -9,8 +9,14 @@ import type { BranchPlans } from '../reconcile/branch-plan.ts';
 import type { ReconcileEvents } from '../reconcile/events.ts';
 import type { Past } from '../reconcile/history/past.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
+import type {
+  ObjectReads,
+  OperationStore,
+  PassStore,
+  Reachable,
+  StoreProgress,
+} from '../store/objects/port.ts';
 import type { ReportStore } from '../store/reports/port.ts';
-import type { ObjectReads, OperationStore, PassStore, Reachable, StoreProgress } from '../store/store.ts';
 import type { InfoCache } from './info/cache.ts';
 
 /** Counts requests, and renders all metrics of this manager. */

@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ObjectKey } from '../protocol/name.ts';
 import type { EffectRecord, Preview } from '../protocol/plan.ts';
-import { ifMatchRefusal } from '../store/if-match.ts';
-import { storedObject } from '../store/stored-object.ts';
+import { ifMatchRefusal } from '../store/objects/if-match.ts';
 import type { Api } from './api.ts';
 import { isDryRun, reasonAndBase } from './request/write-options.ts';
 
@@ -37,7 +36,7 @@ export async function previewOperation(
     return null;
   }
   for (const { kind, name } of ifMatch === null ? [] : objects) {
-    const refusal = ifMatchRefusal((await storedObject(store, kind, name)).value, ifMatch);
+    const refusal = ifMatchRefusal((await store.object(kind, name)).value, ifMatch);
     if (refusal !== null) throw refusal;
   }
   const applied = reconciler.status().applied?.revision ?? null;

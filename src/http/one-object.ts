@@ -3,9 +3,8 @@ import { absentError, ownError } from '../change/refusals.ts';
 import { setOf, type Write, type WriteResult } from '../change/write.ts';
 import { HoldfastError } from '../errors.ts';
 import type { Kind, ObjectKey } from '../protocol/name.ts';
-import { tagsOf } from '../store/if-match.ts';
-import type { AtRevision, StoredObject } from '../store/store.ts';
-import { storedObject } from '../store/stored-object.ts';
+import { tagsOf } from '../store/objects/if-match.ts';
+import type { AtRevision, StoredObject } from '../store/objects/port.ts';
 import type { Api } from './api.ts';
 import { isNotModified, matchesIfNoneMatch, sendNotModified } from './conditions.ts';
 import { sendPreview } from './dry-run.ts';
@@ -35,7 +34,7 @@ export async function refuseIfNoneMatch(
 ): Promise<void> {
   const header = headers['if-none-match'];
   if (header === undefined) return;
-  const { value } = await storedObject(store, kind, name);
+  const { value } = await store.object(kind, name);
   if (value === null) return;
   const [etag] = tagsOf(value);
   if (matchesIfNoneMatch(header, etag))

@@ -1,5 +1,5 @@
 import type { AppRecord, DeviceGroupRecord, InfoRecord } from '../protocol/info.ts';
-import type { GroupInfo, StoredApp, StoredGroup, StoredObject } from '../store/store.ts';
+import type { GroupInfo, StoredApp, StoredGroup, StoredObject } from '../store/objects/port.ts';
 
 /** Converts a stored object to the form that the API shows. */
 export function objectRecord(object: StoredObject): AppRecord | DeviceGroupRecord {

@@ -1,7 +1,7 @@
 import { Queue } from '../async/queue.ts';
 import type { Emit } from '../events/hub.ts';
 import { keyOf } from '../protocol/name.ts';
-import type { SharedStore, StoreProgress, StoreState } from '../store/store.ts';
+import type { SharedStore, StoreProgress, StoreState } from '../store/objects/port.ts';
 
 /** The objects that have changed for devices. */
 export interface Changed {

@@ -26,7 +26,7 @@ import { createReconciler, type Reconciler } from '../reconcile/reconciler.ts';
 import type { Config } from '../settings/table.ts';
 import type { Source } from '../source/source.ts';
 import type { HistoryStore } from '../store/history/port.ts';
-import type { SharedStore, Store } from '../store/store.ts';
+import type { SharedStore, Store } from '../store/objects/port.ts';
 import type { ServiceMetrics } from './observability/metrics.ts';
 import { createPassLog } from './observability/pass-log.ts';
 import { createRecordLog } from './observability/record-log.ts';

@@ -73,9 +73,9 @@ export class Session {
     return this.run(() => this.#queue.run(() => inAsyncTransaction(writer, this.#counted(work), level)));
   }
 
-  /** `writeAsync` for so many changes. */
-  writeMany<T>(changes: number, work: () => Promise<T>): Promise<T> {
-    if (changes < LARGE_CHANGE) return this.writeAsync(work);
+  /** `writeAsync` for so many changes; many are always synced. */
+  writeMany<T>(changes: number, work: () => Promise<T>, level?: Level): Promise<T> {
+    if (changes < LARGE_CHANGE) return this.writeAsync(work, level);
     const { writer } = this.#connections;
     return this.run(() => this.#queue.run(() => inLargeTransaction(writer, this.#counted(work))));
   }

@@ -41,10 +41,10 @@ describe('the result of a write', () => {
   it('has no object if nothing had to change and a commit has deleted the object meanwhile', async () => {
     const { writer } = await buildWriterEngine({
       store: ({ store, commit, reconciler }) => ({
-        app: async (name) => {
+        object: async (kind, name) => {
           await commit({ 'apps/web.yaml': null });
           await reconciler.reconcile();
-          return store.app(name);
+          return store.object(kind, name);
         },
       }),
     });
@@ -59,9 +59,9 @@ describe('the result of a write', () => {
         isApplied = true;
       },
       store: ({ store }) => ({
-        app: async (name) => {
+        object: async (kind, name) => {
           if (isApplied) throw new HoldfastError('unavailable', 'the disk is gone');
-          return store.app(name);
+          return store.object(kind, name);
         },
       }),
     });
@@ -73,7 +73,7 @@ describe('the result of a write', () => {
 
   it('is an error without a revision if nothing had to change and the store fails', async () => {
     const { writer } = await buildWriterEngine({
-      store: () => ({ app: () => Promise.reject(new HoldfastError('unavailable', 'the disk is gone')) }),
+      store: () => ({ object: () => Promise.reject(new HoldfastError('unavailable', 'the disk is gone')) }),
     });
     expect(await failure(writer.write(setImage('web', '1'), CONTEXT))).toMatchObject({
       message: 'the disk is gone',

@@ -8,8 +8,8 @@ import type { ChangesRefused } from '../../src/change/refusals.ts';
 import type { ChangeSet, Write } from '../../src/change/write.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import type { Reader } from '../../src/source/source.ts';
-import { tagsOf } from '../../src/store/if-match.ts';
-import type { StoredApp } from '../../src/store/store.ts';
+import { tagsOf } from '../../src/store/objects/if-match.ts';
+import type { StoredApp } from '../../src/store/objects/port.ts';
 import { type Engine, wrap } from '../support/engine.ts';
 import { buildWriterEngine, CONTEXT, failure, setImage, WAIT_LIMIT, WEB } from '../support/writer-engine.ts';
 
@@ -82,7 +82,9 @@ describe('the queue of writes', () => {
     expect(await subjects(engine)).toEqual(
       tags.map((tag) => `app web: container_image ${Number(tag) - 1} -> ${tag}`),
     );
-    expect((await engine.store.app('web')).value).toMatchObject({ content: { container_image: 'web:5' } });
+    expect((await engine.store.object('app', 'web')).value).toMatchObject({
+      content: { container_image: 'web:5' },
+    });
   });
 
   it('publishes up to 64 writes that arrive together at once, with one commit each, in their order', async () => {
@@ -146,7 +148,7 @@ describe('the queue of writes', () => {
       ),
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual([...Array(4).fill('fulfilled'), 'rejected']);
-    expect((await engine.store.group('edge')).value?.content.apps).toEqual([]);
+    expect((await engine.store.object('device_group', 'edge')).value?.content.apps).toEqual([]);
   });
 
   it('removes a deleted app also from a group to which an earlier write of the queue adds it', async () => {
@@ -212,14 +214,14 @@ describe('the queue of writes', () => {
     let readsOfWeb = 0;
     const engine = await buildWriterEngine({
       store: ({ store }) => ({
-        app: async (name) => {
+        object: async (kind, name) => {
           // The writer reads the app again once all writes are drafted.
           if (name === 'web' && ++readsOfWeb === 2) await store.restartApp('web', BY_PAT, null);
-          return store.app(name);
+          return store.object(kind, name);
         },
       }),
     });
-    const ifMatch = tagsOf((await engine.store.app('web')).value as StoredApp);
+    const ifMatch = tagsOf((await engine.store.object('app', 'web')).value as StoredApp);
     const web = failure(engine.writer.write(setImage('web', '2'), { ...CONTEXT, ifMatch }));
     const cron = engine.writer.write(setImage('cron', '2'), CONTEXT);
     expect([(await web).kind, (await cron).object.value?.name]).toEqual(['moved-on', 'cron']);
@@ -402,7 +404,7 @@ describe('a branch that moves during a write', () => {
       }),
     });
     const written = await engine.writer.write(setImage('web', '2'), CONTEXT);
-    const applied = (await engine.store.app('web')).value?.content.container_image;
+    const applied = (await engine.store.object('app', 'web')).value?.content.container_image;
     gate.open();
     expect([written.revision, applied]).toEqual([null, 'web:2']);
   });
@@ -426,7 +428,7 @@ it('the error of a write that is published but not applied names its revision, w
   expect(await subjects(engine)).toEqual(['app web: container_image 1 -> 2']);
   fails = false;
   await engine.reconciler.reconcile();
-  expect(await engine.store.app('web')).toMatchObject({
+  expect(await engine.store.object('app', 'web')).toMatchObject({
     revision,
     value: { content: { container_image: 'web:2' } },
   });

@@ -58,7 +58,7 @@ async function startTwo(
 }
 
 async function webOf({ store }: FollowerEngine) {
-  const { value } = await store.app('web');
+  const { value } = await store.object('app', 'web');
   return { id: value?.appId, image: value?.content.container_image };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../src/protocol/name.ts';
 import { createFollower } from '../../src/reconcile/follower.ts';
-import type { StoreState } from '../../src/store/store.ts';
+import type { StoreState } from '../../src/store/objects/port.ts';
 
 /** A follower of a store that the test plays; `isShared` says whether other processes change it. */
 function openFollower({ isShared, lifetime }: { isShared: boolean; lifetime: number }) {

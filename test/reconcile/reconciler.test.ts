@@ -1,14 +1,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { HoldfastError } from '../../src/errors.ts';
 import type { Source } from '../../src/source/source.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/objects/port.ts';
 import { buildEngine, type Engine, testReconciler, wrap } from '../support/engine.ts';
 
 const WEB = 'apps/web.yaml';
 const FILES = { [WEB]: 'container_image: web:1\n', 'device-groups/edge.yaml': 'apps: [web]\n' };
 
 async function imageIn({ store }: Engine): Promise<string | undefined> {
-  return (await store.app('web')).value?.content.container_image;
+  return (await store.object('app', 'web')).value?.content.container_image;
 }
 
 /** Wraps a store so that its next `faults.left` calls of `apply` fail. */
@@ -161,7 +161,7 @@ describe('a pass that the store fails to apply', () => {
       // An internal error happens only once, since the delays after it are long.
       const engine = await buildEngine({ files: FILES, wrapStore });
       await engine.reconciler.reconcile();
-      const before = (await engine.store.app('web')).value?.appId ?? 0;
+      const before = (await engine.store.object('app', 'web')).value?.appId ?? 0;
       faults.left = kind === 'internal' ? 1 : 2;
       const revision = await engine.commit({ [WEB]: 'container_image: web:2\n' });
       expect(await engine.reconciler.reconcile()).toMatchObject({ ok: false, error: { kind } });
@@ -174,7 +174,7 @@ describe('a pass that the store fails to apply', () => {
       await expect.poll(() => imageIn(engine)).toBe('web:2');
       await expect.poll(() => engine.reconciler.status().state).toBe('applied');
       expect(engine.reconciler.status()).toMatchObject({ applied: { revision }, error: null });
-      expect((await engine.store.app('web')).value?.appId).toBe(before + 1);
+      expect((await engine.store.object('app', 'web')).value?.appId).toBe(before + 1);
       expect(faults.left).toBe(0);
     },
   );

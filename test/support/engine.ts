@@ -13,11 +13,9 @@ import {
 } from '../../src/reconcile/reconciler.ts';
 import { openClone } from '../../src/source/git/clone/clone.ts';
 import type { Source, SourceOrigin } from '../../src/source/source.ts';
-
+import type { SharedStore, Store } from '../../src/store/objects/port.ts';
 import { openSqliteStore } from '../../src/store/open/sqlite.ts';
 import type { ReadDisk } from '../../src/store/space.ts';
-
-import type { SharedStore, Store } from '../../src/store/store.ts';
 import { type FlatStore, flat } from './flat-store.ts';
 import { DEFAULTS } from './fleet.ts';
 import { inDesiredState, temporaryFolder } from './folder.ts';

@@ -1,8 +1,8 @@
 import type { DeviceStore } from '../../src/store/devices/port.ts';
 import type { HistoryStore } from '../../src/store/history/port.ts';
+import type { SharedStore, Store } from '../../src/store/objects/port.ts';
 import type { Ports } from '../../src/store/open/ports.ts';
 import type { ReportStore } from '../../src/store/reports/port.ts';
-import type { SharedStore, Store } from '../../src/store/store.ts';
 
 /** All ports of a store in one object, for tests that use many. */
 export type FlatStore = Store &

@@ -1,8 +1,8 @@
 import { expect, onTestFinished } from 'vitest';
 import type { Reconciler, ReconcilerDependencies } from '../../src/reconcile/reconciler.ts';
 import { openRemote } from '../../src/source/git/mirror/remote.ts';
+import type { SharedStore, Store } from '../../src/store/objects/port.ts';
 import type { Ports } from '../../src/store/open/ports.ts';
-import type { SharedStore, Store } from '../../src/store/store.ts';
 import { testReconciler } from './engine.ts';
 import { temporaryFolder } from './folder.ts';
 import { remoteOptions, type TestOrigin } from './origin.ts';

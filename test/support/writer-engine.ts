@@ -5,7 +5,7 @@ import { HoldfastError } from '../../src/errors.ts';
 import { NO_FAULTS } from '../../src/faults.ts';
 import type { Reconciler } from '../../src/reconcile/reconciler.ts';
 import type { Publisher, Reader } from '../../src/source/source.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/objects/port.ts';
 import { buildEngine, type Engine, type EngineOptions, wrap } from './engine.ts';
 import { DEFAULTS } from './fleet.ts';
 

@@ -1,6 +1,6 @@
 import { HoldfastError, kindOf, knownError, messageOf } from '../../errors.ts';
 import { type Head, RepositoryConflict } from '../../source/source.ts';
-import type { ObjectReads } from '../../store/store.ts';
+import type { ObjectReads } from '../../store/objects/port.ts';
 import { ifMatchError } from '../preconditions.ts';
 import { MAX_ATTEMPTS, type QueuedWrite, type WriterDependencies } from '../write.ts';
 import { answer, confirm, type DraftedWrite } from './confirm.ts';

@@ -1,8 +1,7 @@
 import { HoldfastError, knownError, messageOf } from '../../errors.ts';
 import { keyOf } from '../../protocol/name.ts';
 import type { Reader } from '../../source/source.ts';
-import type { AtRevision, ObjectReads, StoredObject } from '../../store/store.ts';
-import { storedObject } from '../../store/stored-object.ts';
+import type { AtRevision, ObjectReads, StoredObject } from '../../store/objects/port.ts';
 import type { Draft } from '../draft/draft.ts';
 import { passWithin } from '../wait-limit.ts';
 import { isRemoval, type QueuedWrite, type WriterDependencies } from '../write.ts';
@@ -50,7 +49,7 @@ export async function answer(
   try {
     for (const write of set.changes) {
       const { kind, name } = write;
-      const object = await storedObject(store, kind, name);
+      const object = await store.object(kind, name);
       objects.set(keyOf(kind, name), object);
       isLost ||= object.value === null && !isRemoval(write);
     }

@@ -1,5 +1,5 @@
 import type { Follower } from '../../reconcile/follower.ts';
-import type { DeviceReads, GroupInfo } from '../../store/store.ts';
+import type { DeviceReads, GroupInfo } from '../../store/objects/port.ts';
 import { type Cached, createEntries, createEntry, type InfoEntry } from './entries.ts';
 
 /** The replies to polls, kept in memory by group. */

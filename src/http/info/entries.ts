@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { GroupsByApp } from '../../desired/groups-by-app.ts';
 import { keyOf, parseKey } from '../../protocol/name.ts';
 import { pollTag } from '../../protocol/poll.ts';
-import type { GroupInfo } from '../../store/store.ts';
+import type { GroupInfo } from '../../store/objects/port.ts';
 
 /** A ready-made reply to `/info`. */
 export interface InfoEntry {

@@ -1,5 +1,5 @@
 import { forEachYielding } from '../../async/pace.ts';
-import type { GroupInfo } from '../../store/store.ts';
+import type { GroupInfo } from '../../store/objects/port.ts';
 import { appRecord, infoRecord } from '../records.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Write, WriteContext } from '../../change/write.ts';
-import type { OperationContext } from '../../store/store.ts';
+import type { OperationContext } from '../../store/objects/port.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { reasonAndBase } from './write-options.ts';
 

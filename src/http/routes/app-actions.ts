@@ -5,7 +5,7 @@ import { subjectLine } from '../../plan/describe.ts';
 import { effectRecord } from '../../plan/records.ts';
 import { AppRecord } from '../../protocol/info.ts';
 import { keyOf } from '../../protocol/name.ts';
-import type { StoredApp } from '../../store/store.ts';
+import type { StoredApp } from '../../store/objects/port.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { previewOperation, sendPreview } from '../dry-run.ts';
@@ -41,7 +41,7 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/apps/:app_name/restart', restartDocs, async (request, reply) => {
     const name = nameIn(request, 'app');
     await checkExistence(api, { kind: 'app' }, name);
-    const { value: stored } = await api.store.app(name);
+    const { value: stored } = await api.store.object('app', name);
     const restartIt = (): Promise<FastifyReply> => restart(api, request, reply, name);
     if (stored?.content.running === true) return restartIt();
     const write = { kind: 'app', op: 'change', name, fields: { running: true } } as const;

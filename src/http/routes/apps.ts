@@ -15,5 +15,4 @@ export const appRoutes = objectRoutes({
     change: 'Change some fields; omitted fields keep their values',
   },
   record: AppRecord,
-  names: (store) => store.appNames(),
 });

@@ -20,7 +20,6 @@ export const deviceGroupRoutes = objectRoutes({
     change: 'Change some fields',
   },
   record: DeviceGroupRecord,
-  names: (store) => store.groupNames(),
   check: refuseUnknownApps,
 });
 
@@ -31,7 +30,7 @@ async function refuseUnknownApps(request: FastifyRequest, { store, reconciler }:
   await forEachYielding(listIn(request, 'apps'), (app) => void (desired.app(app) ?? notDesired.add(app)));
   if (notDesired.size === 0) return;
   // All names are read at once: a body has room for a hundred thousand, and a query for each would take a second.
-  const stored = new Set((await store.appNames()).value);
+  const stored = new Set((await store.names('app')).value);
   const unknown = [...notDesired].filter((app) => !stored.has(app));
   if (unknown.length > 0) throw unknownApps(unknown);
 }

@@ -136,7 +136,7 @@ async function objectLists(
     field === undefined ? keys.object(each) : keys.objectField(each, field);
   const lists = object === undefined ? [] : [[object].flat().map(keyOf)];
   if (group !== undefined) {
-    const apps = (await store.group(group)).value?.content.apps ?? [];
+    const apps = (await store.object('device_group', group)).value?.content.apps ?? [];
     lists.push([`device_group/${group}`, ...apps.map((name) => `app/${name}`)].map(keyOf));
   }
   return lists.length === 0 && field !== undefined ? [[keys.field(field)]] : lists;

@@ -3,8 +3,6 @@ import * as z from 'zod';
 import type { Write } from '../../change/write.ts';
 import { DESCRIPTORS } from '../../desired/kinds.ts';
 import type { Kind } from '../../protocol/name.ts';
-import type { AtRevision, ObjectReads } from '../../store/store.ts';
-import { storedObject } from '../../store/stored-object.ts';
 import type { Api } from '../api.ts';
 import { requireFound, sendObject, sendWritten } from '../one-object.ts';
 import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
@@ -23,7 +21,6 @@ export interface ObjectRoutes {
   summaries: Readonly<Record<'list' | 'read' | 'create' | 'delete' | 'replace' | 'change', string>>;
   /** The object in a reply. */
   record: z.ZodType;
-  names(store: ObjectReads): Promise<AtRevision<string[]>>;
   /** Runs before the fields of a body are read. Rejects with the 403 of objects in the body that do not exist. */
   check?(request: FastifyRequest, api: Api): Promise<void>;
 }
@@ -53,12 +50,12 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
       };
 
     app.get(listPath, docs.list, async (_request, reply) => {
-      const { value, revision } = await object.names(api.store);
+      const { value, revision } = await api.store.names(kind);
       return sendAtRevision(reply, 200, revision, { [collection]: value });
     });
     app.get(objectPath, docs.read, async (request, reply) => {
       const name = nameIn(request, kind);
-      const read = await storedObject(api.store, kind, name);
+      const read = await api.store.object(kind, name);
       return sendObject(request, reply, 200, requireFound(read, kind, name));
     });
     app.post(objectPath, docs.create, write(200, 'create', whole));

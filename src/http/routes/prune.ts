@@ -44,7 +44,7 @@ const groupDocs = documented({
 /** Pruning images (docs/contract.md, 4.4): operations that raise ids and make no commit. */
 export function pruneRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/prune', allDocs, async (request, reply) => {
-    const groups = (await api.store.groupNames()).value;
+    const groups = (await api.store.names('device_group')).value;
     const objects = groups.map((name) => ({ kind: 'device_group', name }) as const);
     const preview = await previewOperation(api, request, {
       subject: 'prune all device groups',

@@ -6,7 +6,7 @@ import { HoldfastError } from '../../errors.ts';
 import { NAME_PATTERN, Name, parseKey } from '../../protocol/name.ts';
 import { Preview } from '../../protocol/plan.ts';
 import { isMapValue } from '../../protocol/values.ts';
-import type { StoredObject } from '../../store/store.ts';
+import type { StoredObject } from '../../store/objects/port.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { Conflict, json, writeErrors } from '../openapi/replies.ts';

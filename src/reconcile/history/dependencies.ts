@@ -2,7 +2,7 @@ import type { Faults } from '../../faults.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Reader } from '../../source/source.ts';
 import type { HistoryStore } from '../../store/history/port.ts';
-import type { StoreProgress } from '../../store/store.ts';
+import type { StoreProgress } from '../../store/objects/port.ts';
 import type { Memory } from '../pass/memory.ts';
 
 /** What the history is indexed with. */

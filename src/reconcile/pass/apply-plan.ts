@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { forEachYielding } from '../../async/pace.ts';
 import { effectsOf } from '../../plan/effect.ts';
 import type { Step } from '../../plan/step.ts';
-import type { AssignedId } from '../../store/store.ts';
+import type { AssignedId } from '../../store/objects/port.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { type Memory, setOrigin } from './memory.ts';
 import { isApplied, type RevisionPlan } from './plan-revision.ts';

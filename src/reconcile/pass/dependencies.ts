@@ -3,7 +3,7 @@ import type { Keeper } from '../../ids/keeper/keeper.ts';
 import type { RecordRef } from '../../ids/record-ref.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Reader, Source, SourceOrigin } from '../../source/source.ts';
-import type { PassStore } from '../../store/store.ts';
+import type { PassStore } from '../../store/objects/port.ts';
 import type { Follower } from '../follower.ts';
 
 /** What a pass works with. */

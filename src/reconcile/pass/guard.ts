@@ -4,7 +4,7 @@ import type { DesiredState } from '../../desired/state.ts';
 import { HoldfastError } from '../../errors.ts';
 import { lastParagraph } from '../../history/message.ts';
 import type { Reader } from '../../source/source.ts';
-import type { StoreState } from '../../store/store.ts';
+import type { StoreState } from '../../store/objects/port.ts';
 import type { Memory } from './memory.ts';
 
 /** The trailer of a commit that deletes every object on purpose. */

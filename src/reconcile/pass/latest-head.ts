@@ -1,5 +1,5 @@
 import type { Head, Reader, SourceOrigin } from '../../source/source.ts';
-import type { StoreState } from '../../store/store.ts';
+import type { StoreState } from '../../store/objects/port.ts';
 import type { PassDependencies } from './dependencies.ts';
 
 /** Whether no other manager has claimed a head, applied a revision or seeded the store between the two states. */

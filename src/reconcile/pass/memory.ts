@@ -5,7 +5,7 @@ import type { StateFile } from '../../desired/state.ts';
 import { AppliedState } from '../../plan/applied.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
 import { keyOf, type ObjectKey, parseKey } from '../../protocol/name.ts';
-import type { AppliedObject, ChangedObjects, PassStore, StoreState } from '../../store/store.ts';
+import type { AppliedObject, ChangedObjects, PassStore, StoreState } from '../../store/objects/port.ts';
 
 /** What a manager remembers of the store from pass to pass, so that a pass reads only what has changed. */
 export interface Memory {

@@ -5,7 +5,7 @@ import type { DesiredState } from '../../desired/state.ts';
 import { type ErrorKind, type KnownError, kindOf } from '../../errors.ts';
 import type { Seeding } from '../../ids/seeding/seed.ts';
 import type { Head } from '../../source/source.ts';
-import type { PassStore, StoreState } from '../../store/store.ts';
+import type { PassStore, StoreState } from '../../store/objects/port.ts';
 import { type Advance, applyPlan } from './apply-plan.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { refuseMissing } from './guard.ts';

@@ -5,7 +5,7 @@ import { planning } from '../../plan/plan.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
 import { keyOf, parseKey } from '../../protocol/name.ts';
 import { sameValue } from '../../protocol/values.ts';
-import type { ApplyBatch } from '../../store/store.ts';
+import type { ApplyBatch } from '../../store/objects/port.ts';
 import type { Memory } from './memory.ts';
 
 /** What it takes to bring a store to a revision: plain data, which changes nothing until it is applied. */

@@ -1,6 +1,6 @@
 import type { DesiredState } from '../../desired/state.ts';
 import type { Head } from '../../source/source.ts';
-import type { PassStore, StoreState } from '../../store/store.ts';
+import type { PassStore, StoreState } from '../../store/objects/port.ts';
 import type { PassDependencies } from './dependencies.ts';
 import { isCurrent } from './latest-head.ts';
 import { applyStoreChanges, loadMemory, type Memory } from './memory.ts';

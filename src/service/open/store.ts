@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import { factsOfFailure, HoldfastError, knownError } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { Config } from '../../settings/table.ts';
+import type { Store } from '../../store/objects/port.ts';
 import type { Ports } from '../../store/open/ports.ts';
 import { openSqliteStore, type SqlitePorts } from '../../store/open/sqlite.ts';
-import type { Store } from '../../store/store.ts';
 import { checkMongoAddress } from './mongo-address.ts';
 
 /** What opening a store needs beside the settings. */

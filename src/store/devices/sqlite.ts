@@ -1,7 +1,7 @@
 import { Pace } from '../../async/pace.ts';
+import type { DeviceGroup } from '../../protocol/device-group.ts';
 import { type Database, prepare, type Statement } from '../../sqlite/connection.ts';
 import type { Session } from '../../sqlite/session.ts';
-import { groupContent } from '../rules/rows.ts';
 import { type OrderRow, type Served, servedOf } from '../served.ts';
 import type { CheckSpace } from '../space.ts';
 import type { DeviceStore, KeptSlot } from './port.ts';
@@ -48,7 +48,7 @@ function prepareReads(db: Database) {
   );
   const orders = prepare<OrderRow>(
     db,
-    `SELECT c.kind, c.name, c.last AS id, c.changed FROM counters AS c
+    `SELECT c.kind, c.name, c.last AS id, max(c.changed, (SELECT all_changed FROM state)) AS changed FROM counters AS c
      JOIN objects AS o ON o.name = c.name AND o.kind = iif(c.kind = 'app', 'app', 'device_group')`,
   );
   const state = prepare<{ fleet: string; applied_revision: string | null; devices_heard_at: number | null }>(
@@ -63,7 +63,9 @@ function prepareReads(db: Database) {
   return {
     served: (): Served => {
       const { fleet = '', applied_revision: revision = null } = state.get() ?? {};
-      const lists = groups.all().map(({ name, content }) => ({ name, apps: groupContent(content).apps }));
+      const lists = groups
+        .all()
+        .map(({ name, content }) => ({ name, apps: (JSON.parse(content) as DeviceGroup).apps }));
       return servedOf({ fleet, revision }, lists, orders.all());
     },
     /** Returns the name after which the next page begins; null after the last one. */

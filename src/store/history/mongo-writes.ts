@@ -7,8 +7,8 @@ import {
   searchedParts,
   superseded,
 } from '../entry.ts';
-import type { Draft } from '../mongo/committer.ts';
-import type { Change, Documents, EntryDocument, FleetRoot } from '../mongo/documents.ts';
+import type { Draft } from '../root/committer.ts';
+import type { Change, Documents, EntryDocument, FleetRoot } from '../root/documents.ts';
 
 /** Drafts the write of `HistoryStore.addEntries`. */
 export async function draftEntries(
@@ -16,7 +16,7 @@ export async function draftEntries(
   root: FleetRoot,
   { expected, next, entries, supersedes }: EntryBatch,
 ): Promise<Draft<boolean>> {
-  if (!isSameState(root.history ?? null, expected)) return { fields: null, changes: [], result: false };
+  if (!isSameState(root.history, expected)) return { fields: null, changes: [], result: false };
   const version = root.version + 1;
   const refused = supersedes ? await documents.entriesByPrefix(keys.state('refused')) : [];
   const changes = [

@@ -1,7 +1,7 @@
 import { actOf } from '../act.ts';
 import { APPLYING_KINDS, appliedRevision, type EntryBatch, entryOf, keys } from '../entry.ts';
-import { type Committer, requireVersion } from '../mongo/committer.ts';
-import type { Documents, FleetRoot } from '../mongo/documents.ts';
+import { type Committer, requireVersion } from '../root/committer.ts';
+import type { Documents, FleetRoot } from '../root/documents.ts';
 import { draftEntries } from './mongo-writes.ts';
 import type { HistoryStore } from './port.ts';
 
@@ -9,13 +9,11 @@ import type { HistoryStore } from './port.ts';
 export interface MongoHistoryParts {
   documents: Documents;
   committer: Committer;
-  /** Runs every call; rejects once the store is closed. */
-  run<T>(call: () => Promise<T>): Promise<T>;
 }
 
 /** The history of a store in MongoDB. Each read sees exactly one version of the root. */
-export function mongoHistory({ documents, committer, run }: MongoHistoryParts): HistoryStore {
-  const read = <T>(work: (root: FleetRoot) => Promise<T>): Promise<T> => run(() => committer.read(work));
+export function mongoHistory({ documents, committer }: MongoHistoryParts): HistoryStore {
+  const read = <T>(work: (root: FleetRoot) => Promise<T>): Promise<T> => committer.read(work);
   return {
     nextAct: (after) =>
       read(async (root) => {
@@ -27,11 +25,10 @@ export function mongoHistory({ documents, committer, run }: MongoHistoryParts): 
           rows.map(({ body }) => body),
         );
       }),
-    historyState: () => read(async ({ history = null }) => history),
+    historyState: () => read(async ({ history }) => history),
     // The space is that of the database's server.
-    requireRoom: () => run(() => Promise.resolve()),
-    addEntries: (batch: EntryBatch) =>
-      run(() => committer.write((root) => draftEntries(documents, root, batch))),
+    requireRoom: async () => committer.requireOpen(),
+    addEntries: (batch: EntryBatch) => committer.write((root) => draftEntries(documents, root, batch)),
     entries: (query, before, limit) =>
       read(async (root) => {
         const { documents: found, total } = await documents.entries(query, before, limit);

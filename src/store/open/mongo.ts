@@ -4,12 +4,11 @@ import { Connection } from '../../mongo/connection.ts';
 import type { ServerInfo } from '../../mongo/server-info.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { mongoDevices } from '../devices/mongo.ts';
-import { mongoHistory } from '../history/mongo.ts';
-import { newFleetRoot } from '../mongo/documents.ts';
-import { MongoDocuments } from '../mongo/mongo-documents.ts';
-import { DocumentStore } from '../mongo/store.ts';
 import { MongoReports } from '../reports/mongo/reports.ts';
+import { newFleetRoot } from '../root/documents.ts';
+import { MongoDocuments } from '../root/mongo-documents.ts';
 import { prepareSchema } from '../schema/mongo.ts';
+import { documentPorts } from './mongo-ports.ts';
 import type { Ports } from './ports.ts';
 
 export interface MongoStoreOptions {
@@ -55,16 +54,14 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Ports>
     onUnavailable(error);
   }
   const documents = new MongoDocuments(connection);
-  const store = new DocumentStore({ documents, defaults, random, pause, inlineLimit: INLINE_LIMIT });
+  const ports = documentPorts({ documents, defaults, random, pause, inlineLimit: INLINE_LIMIT });
   const reports = new MongoReports(connection, maxReportBytes);
   const close = async (): Promise<void> => {
-    await Promise.all([store.close(), reports.close()]);
+    await Promise.all([ports.close(), reports.close()]);
     await connection.close();
   };
-  const devices = mongoDevices({ connection, served: () => store.served() });
-  const { committer } = store;
-  const history = mongoHistory({ documents, committer, run: (call) => store.run(call) });
-  return { store, shared: store, history, reports, devices, close };
+  const devices = mongoDevices({ connection, served: () => ports.store.served() });
+  return { ...ports, reports, devices, close };
 }
 
 /** Waits for a random time, so that two managers do not collide again and again. */

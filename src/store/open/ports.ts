@@ -1,7 +1,7 @@
 import type { DeviceStore } from '../devices/port.ts';
 import type { HistoryStore } from '../history/port.ts';
+import type { SharedStore, Store } from '../objects/port.ts';
 import type { ReportStore } from '../reports/port.ts';
-import type { SharedStore, Store } from '../store.ts';
 
 /** What opening a store returns: a port for each kind of thing that it keeps. */
 export interface Ports {

@@ -16,11 +16,13 @@ import { createFileCheck } from '../../sqlite/open-files.ts';
 import { Session } from '../../sqlite/session.ts';
 import { sqliteDevices } from '../devices/sqlite.ts';
 import { sqliteHistory } from '../history/sqlite.ts';
+import { Acts } from '../history/sqlite-acts.ts';
+import { oidGenerator } from '../object-id.ts';
+import { SqliteObjects } from '../objects/sqlite.ts';
+import { FleetReads, FleetTables } from '../objects/sqlite-tables.ts';
 import { sqliteReports } from '../reports/sqlite/reports.ts';
 import { checkHeader, MIGRATIONS, migrate } from '../schema/migrations.ts';
 import { createSpaceCheck, type ReadDisk } from '../space.ts';
-import { SqliteStore } from '../sqlite/store.ts';
-import { prepareReads, prepareWrites } from '../sqlite/tables.ts';
 import type { Ports } from './ports.ts';
 
 export interface SqliteStoreOptions {
@@ -38,7 +40,7 @@ export interface SqliteStoreOptions {
 
 /** The ports of a store in SQLite. */
 export interface SqlitePorts extends Ports {
-  store: SqliteStore;
+  store: SqliteObjects;
 }
 
 const FLEET_BYTES = 16;
@@ -81,21 +83,16 @@ function portsOf(connections: Connections, options: SqliteStoreOptions): SqliteP
   const position = new LogPosition(writer);
   const countTransaction = () => position.advance();
   const session = new Session({ connections, checkFiles: createFileCheck(path), countTransaction });
-  const writes = prepareWrites(writer, defaults, random);
-  const { newOid, state } = writes;
-  const reports = sqliteReports({
-    session,
-    ...connections,
-    checkSpace: () => checkSpace('reports'),
-    newOid,
-    setLastOid: (oid) => state.setLastOid(oid),
-    maxBytes,
-  });
-  const reads = prepareReads(reader, defaults);
+  const tables = new FleetTables(writer);
+  const acts = new Acts(writer);
+  const newOid = oidGenerator(random, tables.state().lastOid);
+  const setLastOid = (oid: string) => tables.setLastOid(oid);
+  const parts = { session, reader, writer, acts, tables, newOid, setLastOid, defaults, maxBytes };
+  const reports = sqliteReports({ ...parts, checkSpace: () => checkSpace('reports') });
   return {
-    store: new SqliteStore({ session, reads, writes }),
+    store: new SqliteObjects({ ...parts, reads: new FleetReads(reader) }),
     shared: null,
-    history: sqliteHistory({ session, reads, writes, checkSpace }),
+    history: sqliteHistory({ ...parts, checkSpace }),
     reports,
     devices: sqliteDevices({ session, ...connections, checkSpace }),
     close: async () => {

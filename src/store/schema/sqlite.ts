@@ -5,7 +5,8 @@ import { ENTRY_STATES, keys } from '../entry.ts';
  * The first version to be released.
  *
  * A counter outlives its object. While an object is stored, its id is the counter's `last`. `counters.hash` is the
- * seeded hash of an object that is not stored; `changed` is the id sequence of the last change. `state.seeded_from` is
+ * seeded hash of an object that is not stored; `changed` is the id sequence of the last change, but
+ * at least `state.all_changed`. `state.seeded_from` is
  * a `HistoryPoint`, as JSON.
  *
  * Reports are read in ascending order of `seq`, which is also the order of `oid`. Their indexes contain `seq` after the
@@ -34,6 +35,7 @@ CREATE TABLE state (
   rules TEXT,
   default_floor INTEGER NOT NULL DEFAULT 0,
   id_sequence INTEGER NOT NULL DEFAULT 0,
+  all_changed INTEGER NOT NULL DEFAULT 0,
   last_oid TEXT,
   seeded_from TEXT,
   report_bytes INTEGER NOT NULL DEFAULT 0,

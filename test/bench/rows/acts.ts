@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { NewAct } from '../../../src/store/act.ts';
-import { Acts } from '../../../src/store/sqlite/acts.ts';
+import { Acts } from '../../../src/store/history/sqlite-acts.ts';
 import type { Bench, Line } from '../bench.ts';
 import { makeFleet } from '../fleet.ts';
 import { startManager } from '../manager.ts';

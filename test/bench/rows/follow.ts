@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { appDefaults } from '../../../src/protocol/app.ts';
+import type { Store } from '../../../src/store/objects/port.ts';
 import { openMongoStore } from '../../../src/store/open/mongo.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { flat } from '../../support/flat-store.ts';
 import type { Bench, Line } from '../bench.ts';
 import { appPath, appText, importFiles, makeBare, makeFleet } from '../fleet.ts';

@@ -6,7 +6,7 @@ import { renderInfo } from '../../../src/http/info/render.ts';
 import { infoRecord } from '../../../src/http/records.ts';
 import { contentHash } from '../../../src/ids/content-hash.ts';
 import { createFollower } from '../../../src/reconcile/follower.ts';
-import type { GroupInfo, Store } from '../../../src/store/store.ts';
+import type { GroupInfo, Store } from '../../../src/store/objects/port.ts';
 import { app, appStep, CONTEXT, group, groupStep, pass, seed } from '../../store/contract/support.ts';
 import { calmStore, ModelDatabase } from '../../store/mongo/model.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createInfoCache } from '../../../src/http/info/cache.ts';
 import type { ObjectKey } from '../../../src/protocol/name.ts';
 import { createFollower } from '../../../src/reconcile/follower.ts';
-import type { GroupInfo, StoreState } from '../../../src/store/store.ts';
+import type { GroupInfo, StoreState } from '../../../src/store/objects/port.ts';
 
 /**
  * A cache of a store that the test plays: it answers each read of a group (`reads`) itself, sets what checks of the store find

@@ -3,7 +3,7 @@ import { completeApp } from '../../../src/desired/app.ts';
 import { renderInfo } from '../../../src/http/info/render.ts';
 import { infoRecord } from '../../../src/http/records.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import type { GroupInfo } from '../../../src/store/store.ts';
+import type { GroupInfo } from '../../../src/store/objects/port.ts';
 import { yieldsDuring } from '../../support/yielding.ts';
 
 function infoOf(count: number): GroupInfo {

@@ -6,7 +6,7 @@ import type { Fleet } from '../../../src/fleet/fleet.ts';
 import { createInfoCache } from '../../../src/http/info/cache.ts';
 import { useInfoShortcut } from '../../../src/http/routes/info-shortcut.ts';
 import { createFollower } from '../../../src/reconcile/follower.ts';
-import type { GroupInfo, StoreState } from '../../../src/store/store.ts';
+import type { GroupInfo, StoreState } from '../../../src/store/objects/port.ts';
 import { AUTHORIZATION, PASSWORD, startManager, USER } from '../../support/manager.ts';
 import { sendRaw } from '../../support/raw-request.ts';
 

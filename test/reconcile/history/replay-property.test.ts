@@ -9,7 +9,7 @@ import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import { keyOf } from '../../../src/protocol/name.ts';
 import type { Reader } from '../../../src/source/source.ts';
 import type { Act } from '../../../src/store/act.ts';
-import type { OperationContext, Store } from '../../../src/store/store.ts';
+import type { OperationContext, Store } from '../../../src/store/objects/port.ts';
 import { buildEngine, type Engine } from '../../support/engine.ts';
 import { anyCommit, DEFAULTS, type Files } from '../../support/fleet.ts';
 

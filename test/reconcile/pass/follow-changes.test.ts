@@ -6,7 +6,7 @@ import { AppliedState } from '../../../src/plan/applied.ts';
 import { makePlan, type Plan } from '../../../src/plan/plan.ts';
 import { keyOf, parseKey } from '../../../src/protocol/name.ts';
 import { applyStoreChanges, type Memory } from '../../../src/reconcile/pass/memory.ts';
-import type { AppliedObject, ChangedObjects } from '../../../src/store/store.ts';
+import type { AppliedObject, ChangedObjects } from '../../../src/store/objects/port.ts';
 import { anyCommit, changesOf, type Files, stateOf } from '../../support/fleet.ts';
 
 const RUNS = { numRuns: 2000 };

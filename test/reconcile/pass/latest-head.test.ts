@@ -17,7 +17,7 @@ async function startTwo() {
 
 /** What devices are served of the app, and the applied revision. */
 async function served({ store }: FollowerEngine) {
-  const { value } = await store.app('web');
+  const { value } = await store.object('app', 'web');
   const { applied } = await store.state();
   return { id: value?.appId, image: value?.content.container_image, revision: applied?.revision };
 }

@@ -51,7 +51,7 @@ export function applyContract(open: OpenStore): void {
     });
 
     it('keeps the _id of an object until it is deleted', async () => {
-      const oidOf = async () => (await test.store.app('web')).value?.oid;
+      const oidOf = async () => (await test.store.object('app', 'web')).value?.oid;
       await pass(test.store, [appStep('web', app('nginx'))]);
       const first = await oidOf();
       expect(first).toMatch(/^[0-9a-f]{24}$/);
@@ -85,8 +85,8 @@ export function applyContract(open: OpenStore): void {
     it('removes a deleted object and keeps its counters', async () => {
       await pass(test.store, [appStep('web', app('nginx')), groupStep('edge', group('web'))]);
       expect(await pass(test.store, [groupStep('edge', null), appStep('web', null)])).toEqual([]);
-      expect((await test.store.app('web')).value).toBeNull();
-      expect((await test.store.group('edge')).value).toBeNull();
+      expect((await test.store.object('app', 'web')).value).toBeNull();
+      expect((await test.store.object('device_group', 'edge')).value).toBeNull();
       expect(await counterOf(test.store, 'app', 'web')).toEqual({
         kind: 'app',
         name: 'web',
@@ -231,7 +231,7 @@ export function applyContract(open: OpenStore): void {
       });
       await Promise.all(['a', 'b', 'c'].map((image) => test.store.apply(batchOf(image))));
       const apps = await Promise.all(
-        Array.from({ length: 20 }, (_, index) => test.store.app(`app-${index}`)),
+        Array.from({ length: 20 }, (_, index) => test.store.object('app', `app-${index}`)),
       );
       expect(new Set(apps.map(({ value }) => value?.appId))).toEqual(new Set([3]));
       expect(new Set(apps.map(({ value }) => value?.content.container_image)).size).toBe(1);

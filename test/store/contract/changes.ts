@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/protocol/name.ts';
-import type { AppliedObject, GroupInfo, SharedStore, Store, StoreState } from '../../../src/store/store.ts';
+import type {
+  AppliedObject,
+  GroupInfo,
+  SharedStore,
+  Store,
+  StoreState,
+} from '../../../src/store/objects/port.ts';
 import type { SharedFlatStore } from '../../support/flat-store.ts';
 import {
   AT,
@@ -42,7 +48,7 @@ type Info = Omit<GroupInfo, 'revision'> | null;
 /** What the devices of every group are served. */
 async function infoByGroup(store: Store): Promise<Map<string, Info>> {
   const infos = new Map<string, Info>();
-  for (const name of (await store.groupNames()).value) {
+  for (const name of (await store.names('device_group')).value) {
     const info = await store.groupInfo(name).catch(() => null);
     if (info === null) infos.set(name, null);
     else {

@@ -65,9 +65,9 @@ export type Served = Map<string, { id: number; content: string }>;
 export async function servedBy(store: FlatStore): Promise<Served> {
   const served: Served = new Map();
   for (const name of NAMES) {
-    const { value: app } = await store.app(name);
+    const { value: app } = await store.object('app', name);
     if (app !== null) served.set(`app/${name}`, { id: app.appId, content: JSON.stringify(app.content) });
-    const { value: group } = await store.group(name);
+    const { value: group } = await store.object('device_group', name);
     if (group === null) continue;
     served.set(`device_group/${name}`, { id: group.deviceGroupId, content: JSON.stringify(group.content) });
     served.set(`prune/${name}`, { id: group.pruneId, content: '' });

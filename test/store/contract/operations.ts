@@ -23,7 +23,7 @@ export function operationsContract(open: OpenStore): void {
     it('raises the app’s id by one, and returns the app', async () => {
       await pass(test.store, [appStep('web', app('nginx'))], 'r1');
       const restarted = await test.store.restartApp('web', CONTEXT);
-      expect(restarted).toEqual(await test.store.app('web'));
+      expect(restarted).toEqual(await test.store.object('app', 'web'));
       expect(restarted).toMatchObject({ value: { appId: 2, content: app('nginx') }, revision: 'r1' });
     });
 
@@ -83,7 +83,7 @@ export function operationsContract(open: OpenStore): void {
     it('raises only the prune id of the group, logs it, and returns the group', async () => {
       await pass(test.store, [groupStep('edge', group()), groupStep('lab', group())], 'r1');
       const pruned = await test.store.pruneGroup('edge', CONTEXT);
-      expect(pruned).toEqual(await test.store.group('edge'));
+      expect(pruned).toEqual(await test.store.object('device_group', 'edge'));
       expect(await groupIds(test.store, 'edge')).toEqual([1, 2]);
       expect(await groupIds(test.store, 'lab')).toEqual([1, 1]);
       expect(await operationsOf(test.store)).toMatchObject([

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/store/objects/port.ts';
 import {
   app,
   appStep,
@@ -37,10 +37,10 @@ export function readsContract(open: OpenStore): void {
 
   describe('reads of objects', () => {
     it('find nothing in an empty store', async () => {
-      expect(await test.store.appNames()).toEqual({ value: [], revision: null });
-      expect(await test.store.groupNames()).toEqual({ value: [], revision: null });
-      expect(await test.store.app('web')).toEqual({ value: null, revision: null });
-      expect(await test.store.group('edge')).toEqual({ value: null, revision: null });
+      expect(await test.store.names('app')).toEqual({ value: [], revision: null });
+      expect(await test.store.names('device_group')).toEqual({ value: [], revision: null });
+      expect(await test.store.object('app', 'web')).toEqual({ value: null, revision: null });
+      expect(await test.store.object('device_group', 'edge')).toEqual({ value: null, revision: null });
       expect(await test.store.groupInfo('edge')).toBeNull();
       expect(await test.store.appliedObjects()).toEqual([]);
       expect(await test.store.counters(0)).toEqual([]);
@@ -54,20 +54,20 @@ export function readsContract(open: OpenStore): void {
         running: false,
       });
       await pass(test.store, [appStep('web', content), groupStep('edge', group('web'))], 'r1');
-      const { oid, ...rest } = (await test.store.app('web')).value!;
+      const { oid, ...rest } = (await test.store.object('app', 'web')).value!;
       expect(rest).toEqual({ name: 'web', appId: 1, content });
       expect(oid).toMatch(/^[0-9a-f]{24}$/);
-      const { value, revision } = await test.store.group('edge');
+      const { value, revision } = await test.store.object('device_group', 'edge');
       expect(value).toMatchObject({ name: 'edge', deviceGroupId: 1, pruneId: 1, content: group('web') });
       expect(revision).toBe('r1');
     });
 
     it('return the applied revision even if they find nothing', async () => {
       await pass(test.store, [], 'r1');
-      expect(await test.store.app('web')).toEqual({ value: null, revision: 'r1' });
-      expect(await test.store.group('edge')).toEqual({ value: null, revision: 'r1' });
-      expect(await test.store.appNames()).toEqual({ value: [], revision: 'r1' });
-      expect(await test.store.groupNames()).toEqual({ value: [], revision: 'r1' });
+      expect(await test.store.object('app', 'web')).toEqual({ value: null, revision: 'r1' });
+      expect(await test.store.object('device_group', 'edge')).toEqual({ value: null, revision: 'r1' });
+      expect(await test.store.names('app')).toEqual({ value: [], revision: 'r1' });
+      expect(await test.store.names('device_group')).toEqual({ value: [], revision: 'r1' });
     });
 
     it('return every character of a content', async () => {
@@ -75,26 +75,26 @@ export function readsContract(open: OpenStore): void {
       const content = app('nginx:ü', { env_vars: { [text]: text, constructor: 'x', '10': 'b', '9': 'a' } });
       await pass(test.store, [appStep('web', content)]);
       const store = await test.reopen();
-      expect((await store.app('web')).value?.content).toEqual(content);
+      expect((await store.object('app', 'web')).value?.content).toEqual(content);
     });
 
     it('return contents of hundreds of kilobytes', async () => {
       const content = app('nginx', { env_vars: { BIG: 'ä'.repeat(200_000) } });
       await pass(test.store, [appStep('web', content)]);
-      expect((await test.store.app('web')).value?.content).toEqual(content);
+      expect((await test.store.object('app', 'web')).value?.content).toEqual(content);
     });
 
     it('list names in ascending order', async () => {
       const shuffled = NAMES.map((_, index) => NAMES[(index * 7) % NAMES.length]!);
       const steps = shuffled.flatMap((name) => [appStep(name, app('nginx')), groupStep(name, group(name))]);
       await pass(test.store, steps);
-      expect((await test.store.appNames()).value).toEqual(NAMES);
-      expect((await test.store.groupNames()).value).toEqual(NAMES);
+      expect((await test.store.names('app')).value).toEqual(NAMES);
+      expect((await test.store.names('device_group')).value).toEqual(NAMES);
     });
 
     it.each(NAMES)('work for the name %s', async (name) => {
       await pass(test.store, [appStep(name, app('nginx')), groupStep(name, group(name))]);
-      expect((await test.store.app(name)).value?.name).toBe(name);
+      expect((await test.store.object('app', name)).value?.name).toBe(name);
       expect((await test.store.groupInfo(name))?.apps.map((member) => member.name)).toEqual([name]);
       expect((await test.store.restartApp(name, CONTEXT))?.value.appId).toBe(2);
       expect(Object.entries((await test.store.pruneAll(CONTEXT)).value)).toEqual([[name, 2]]);
@@ -104,8 +104,8 @@ export function readsContract(open: OpenStore): void {
 
     it('distinguish names by case', async () => {
       await pass(test.store, [appStep('web', app('a')), appStep('Web', app('b'))]);
-      expect((await test.store.app('Web')).value?.content.container_image).toBe('b');
-      expect((await test.store.app('WEB')).value).toBeNull();
+      expect((await test.store.object('app', 'Web')).value?.content.container_image).toBe('b');
+      expect((await test.store.object('app', 'WEB')).value).toBeNull();
     });
   });
 
@@ -119,9 +119,9 @@ export function readsContract(open: OpenStore): void {
         'r1',
       );
       const info = await test.store.groupInfo('edge');
-      expect(info?.group).toEqual((await test.store.group('edge')).value);
+      expect(info?.group).toEqual((await test.store.object('device_group', 'edge')).value);
       expect(info?.apps).toEqual(
-        await Promise.all(names.map(async (name) => (await test.store.app(name)).value)),
+        await Promise.all(names.map(async (name) => (await test.store.object('app', name)).value)),
       );
       expect(info?.revision).toBe('r1');
     });

@@ -161,7 +161,7 @@ export function reportsContract(open: OpenStore): void {
 
     it('get an _id above those of deleted objects', async () => {
       await pass(test.store, [appStep('web', app('nginx'))]);
-      const { oid } = (await test.store.app('web')).value!;
+      const { oid } = (await test.store.object('app', 'web')).value!;
       await pass(test.store, [appStep('web', null)]);
       const store = await test.reopen();
       await store.insertReports([report(1)], AT - 1_000_000);

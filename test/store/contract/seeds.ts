@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { contentHash } from '../../../src/ids/content-hash.ts';
 import type { CounterSeed } from '../../../src/ids/id-store.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/store/objects/port.ts';
 import {
   app,
   appId,
@@ -218,9 +218,9 @@ export function seedsContract(open: OpenStore): void {
   describe('a store restored from an old backup', () => {
     it('assigns the recorded id to an outdated app that has the recorded content', async () => {
       await pass(test.store, [appStep('web', NGINX)], 'r1');
-      const { oid } = (await test.store.app('web')).value!;
+      const { oid } = (await test.store.object('app', 'web')).value!;
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
-      expect((await test.store.app('web')).value).toMatchObject({ appId: 5, oid, content: NGINX });
+      expect((await test.store.object('app', 'web')).value).toMatchObject({ appId: 5, oid, content: NGINX });
       expect((await test.store.state()).applied?.revision).toBe('r1');
       expect(await restartedId(test.store)).toBe(FLOOR);
     });
@@ -228,8 +228,8 @@ export function seedsContract(open: OpenStore): void {
     it('drops an outdated app that has another content', async () => {
       await pass(test.store, [appStep('web', app('old')), appStep('db', NGINX)]);
       await seed(test.store, { seeds: [appSeed(5)], idSequence: 40 });
-      expect((await test.store.app('web')).value).toBeNull();
-      expect((await test.store.appNames()).value).toEqual(['db']);
+      expect((await test.store.object('app', 'web')).value).toBeNull();
+      expect((await test.store.names('app')).value).toEqual(['db']);
       expect(await test.store.appliedObjects()).toHaveLength(1);
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(5);
@@ -238,7 +238,7 @@ export function seedsContract(open: OpenStore): void {
     it('drops an outdated app that is recorded as deleted', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       await seed(test.store, { seeds: [{ ...appSeed(5), hash: null }], idSequence: 40 });
-      expect((await test.store.app('web')).value).toBeNull();
+      expect((await test.store.object('app', 'web')).value).toBeNull();
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
@@ -246,7 +246,7 @@ export function seedsContract(open: OpenStore): void {
     it('drops an app whose id is recorded for another content', async () => {
       await pass(test.store, [appStep('web', app('old'))]);
       await seed(test.store, { seeds: [appSeed(1)], idSequence: 40 });
-      expect((await test.store.app('web')).value).toBeNull();
+      expect((await test.store.object('app', 'web')).value).toBeNull();
       await pass(test.store, [appStep('web', NGINX)]);
       expect(await appId(test.store, 'web')).toBe(FLOOR);
     });
@@ -294,7 +294,7 @@ export function seedsContract(open: OpenStore): void {
     it('drops an outdated group, and assigns its recorded ids when the recorded content is applied', async () => {
       await pass(test.store, [groupStep('edge', group())]);
       await seed(test.store, { seeds: groupSeeds(4, 6).reverse(), idSequence: 40 });
-      expect((await test.store.group('edge')).value).toBeNull();
+      expect((await test.store.object('device_group', 'edge')).value).toBeNull();
       await pass(test.store, [groupStep('edge', MEMBERS)]);
       expect(await groupIds(test.store, 'edge')).toEqual([4, 6]);
     });
@@ -322,14 +322,14 @@ export function seedsContract(open: OpenStore): void {
       await pass(test.store, [appStep('web', app('old'))]);
       await pass(test.store, [appStep('web', NGINX)], 'r2');
       await seed(test.store, { seeds: [appSeed(1, app('other'))], idSequence: 40 });
-      expect((await test.store.app('web')).value).toMatchObject({ appId: 2, content: NGINX });
+      expect((await test.store.object('app', 'web')).value).toMatchObject({ appId: 2, content: NGINX });
       expect((await test.store.state()).applied?.revision).toBe('r2');
     });
 
     it('does not change an app that is recorded as deleted with the id that it has: no other content had that id', async () => {
       await pass(test.store, [appStep('web', NGINX)]);
       await seed(test.store, { seeds: [{ ...appSeed(1), hash: null }], idSequence: 40 });
-      expect((await test.store.app('web')).value).toMatchObject({ appId: 1, content: NGINX });
+      expect((await test.store.object('app', 'web')).value).toMatchObject({ appId: 1, content: NGINX });
     });
 
     it('assigns a new id to the recorded content if its own counter is above the recorded id', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StoreState } from '../../../src/store/store.ts';
+import type { StoreState } from '../../../src/store/objects/port.ts';
 import type { FlatStore } from '../../support/flat-store.ts';
 import {
   AT,
@@ -124,10 +124,8 @@ export function stateContract(open: OpenStore): void {
       claimHead: (store) => store.claimHead(0, 'r', AT),
       apply: (store) => store.apply(batch),
       appliedObjects: (store) => store.appliedObjects(),
-      appNames: (store) => store.appNames(),
-      groupNames: (store) => store.groupNames(),
-      app: (store) => store.app('web'),
-      group: (store) => store.group('edge'),
+      names: (store) => store.names('app'),
+      object: (store) => store.object('app', 'web'),
       groupInfo: (store) => store.groupInfo('edge'),
       restartApp: (store) => store.restartApp('web', CONTEXT),
       pruneGroup: (store) => store.pruneGroup('edge', CONTEXT),
@@ -179,7 +177,7 @@ export function stateContract(open: OpenStore): void {
       expect(await reported).toBe('none');
       await applying;
       const store = await test.reopen();
-      expect([0, 300]).toContain((await store.appNames()).value.length);
+      expect([0, 300]).toContain((await store.names('app')).value.length);
     });
   });
 }

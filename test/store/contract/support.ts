@@ -7,8 +7,8 @@ import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import { type Kind, parseKey } from '../../../src/protocol/name.ts';
 import type { Act } from '../../../src/store/act.ts';
 import type { HistoryStore } from '../../../src/store/history/port.ts';
+import type { AssignedId, OperationContext, Store } from '../../../src/store/objects/port.ts';
 import { OPERATIONS, type Operation } from '../../../src/store/operation.ts';
-import type { AssignedId, OperationContext, Store } from '../../../src/store/store.ts';
 import type { FlatStore } from '../../support/flat-store.ts';
 
 /** How a store is opened; without a limit by default. */
@@ -102,12 +102,12 @@ export function seed(store: Store, batch: Omit<SeedBatch, 'from'>): Promise<void
 
 /** The app's id; null if there is no such app. */
 export async function appId(store: Store, name: string): Promise<number | null> {
-  return (await store.app(name)).value?.appId ?? null;
+  return (await store.object('app', name)).value?.appId ?? null;
 }
 
 /** `[device_group_id, prune_id]`; null if there is no such group. */
 export async function groupIds(store: Store, name: string): Promise<[number, number] | null> {
-  const { value } = await store.group(name);
+  const { value } = await store.object('device_group', name);
   return value === null ? null : [value.deviceGroupId, value.pruneId];
 }
 
@@ -151,15 +151,15 @@ export async function everything(store: Store & HistoryStore): Promise<unknown> 
   const key = ({ kind, name }: { kind: Kind | CounterKind; name: string }) => `${kind}/${name}`;
   const byKey = (a: { kind: CounterKind; name: string }, b: { kind: CounterKind; name: string }) =>
     key(a) < key(b) ? -1 : 1;
-  const apps = (await store.appNames()).value;
-  const groups = (await store.groupNames()).value;
+  const apps = (await store.names('app')).value;
+  const groups = (await store.names('device_group')).value;
   // A copy or a reopened store has another mark for the same state.
   const { mark: _, ...state } = await store.state();
   return {
     state,
     objects: objects.sort(byKey),
-    apps: await Promise.all(apps.map((name) => store.app(name))),
-    groups: await Promise.all(groups.map((name) => store.group(name))),
+    apps: await Promise.all(apps.map((name) => store.object('app', name))),
+    groups: await Promise.all(groups.map((name) => store.object('device_group', name))),
     infos: await Promise.all(groups.map((name) => store.groupInfo(name).catch(kindOf))),
     counters: (await store.counters(0)).sort(byKey),
     operations: await operationsOf(store),

@@ -97,7 +97,7 @@ it('a write that a restored backup has not settled yet is settled and kept', asy
 
   database.restore(before);
   await store.restartApp('db', CONTEXT);
-  expect((await store.app('web')).value?.content.container_image).toBe('v2');
+  expect((await store.object('app', 'web')).value?.content.container_image).toBe('v2');
 });
 
 describe('counters of a store in MongoDB', () => {

@@ -4,7 +4,7 @@ import type { Scheduler } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HoldfastError } from '../../../src/errors.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import type { Documents } from '../../../src/store/mongo/documents.ts';
+import type { Documents } from '../../../src/store/root/documents.ts';
 import {
   app,
   appId,
@@ -116,7 +116,7 @@ describe('an election whose new primary does not show the last changes yet', () 
           }),
         }),
       });
-    expect((await interrupted().appNames()).value).toEqual(['db', 'web']);
+    expect((await interrupted().names('app')).value).toEqual(['db', 'web']);
     expect((await interrupted().changedObjects(mark))?.objects.map(({ name }) => name).sort()).toEqual([
       'db',
       'web',
@@ -169,9 +169,9 @@ describe('an election whose new primary does not show the last changes yet', () 
     const other = open(database, {
       replace: (documents) => ({ staged: afterEvent(elect, (writer) => documents.staged(writer)) }),
     });
-    await rejection(other.app('web'));
+    await rejection(other.object('app', 'web'));
     database.replicate();
-    const found = await other.app('web');
+    const found = await other.object('app', 'web');
     expect(found).toMatchObject({ revision: 'r2', value: { content: { container_image: 'web:2' } } });
     expect(await appId(other, 'web')).toBe(3);
   });
@@ -239,12 +239,12 @@ describe('an election whose new primary does not show the last changes yet', () 
           await documents.settleRoot(...settle);
           if (late !== null) return;
           database.elect(before);
-          late = store.app('web');
+          late = store.object('app', 'web');
           await setImmediate();
         },
       }),
     });
-    const early = await store.app('web');
+    const early = await store.object('app', 'web');
     for (const found of [early, await late])
       expect(found).toMatchObject({ revision: 'r2', value: { appId: 3, content: app('web:2') } });
   });

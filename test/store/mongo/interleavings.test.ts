@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { kindOf } from '../../../src/errors.ts';
 import type { Step } from '../../../src/plan/step.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import type { GroupInfo } from '../../../src/store/store.ts';
+import type { GroupInfo } from '../../../src/store/objects/port.ts';
 import { AT, app, appStep, CONTEXT, group, groupStep, operationsOf } from '../contract/support.ts';
 import { MarkFollower } from './mark-follower.ts';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { draftEntries } from '../../../src/store/history/mongo-writes.ts';
-import { newFleetRoot } from '../../../src/store/mongo/documents.ts';
+import { newFleetRoot } from '../../../src/store/root/documents.ts';
 import { ALL, change, entry, STATE } from '../contract/entries.ts';
 import { calmDocuments, ModelDatabase } from './model.ts';
 import { openInNewDatabase, SERVER } from './test-database.ts';

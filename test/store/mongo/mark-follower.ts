@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { App } from '../../../src/protocol/app.ts';
-import type { SharedStore, Store } from '../../../src/store/store.ts';
+import type { SharedStore, Store } from '../../../src/store/objects/port.ts';
 
 /** Keeps a copy of the applied objects, and reads only what changed if the store knows it. */
 export class MarkFollower {

@@ -3,8 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import type { Scheduler } from 'fast-check';
 import { HoldfastError } from '../../../src/errors.ts';
 import { appDefaults } from '../../../src/protocol/app.ts';
-import { mongoHistory } from '../../../src/store/history/mongo.ts';
 import type { HistoryStore } from '../../../src/store/history/port.ts';
+import type { SharedStore, Store } from '../../../src/store/objects/port.ts';
+import { type DocumentOptions, documentPorts } from '../../../src/store/open/mongo-ports.ts';
+import type { Ports } from '../../../src/store/open/ports.ts';
 import type {
   ActDocument,
   Change,
@@ -17,11 +19,8 @@ import type {
   ObjectDocument,
   ObjectScan,
   StagedChange,
-} from '../../../src/store/mongo/documents.ts';
-import { newFleetRoot } from '../../../src/store/mongo/documents.ts';
-import { DocumentStore, type DocumentStoreOptions } from '../../../src/store/mongo/store.ts';
-import type { Ports } from '../../../src/store/open/ports.ts';
-import type { SharedStore, Store } from '../../../src/store/store.ts';
+} from '../../../src/store/root/documents.ts';
+import { newFleetRoot } from '../../../src/store/root/documents.ts';
 import { joined } from '../../support/flat-store.ts';
 
 /**
@@ -116,8 +115,6 @@ export class ModelDocuments implements Documents {
   constructor(options: ModelOptions) {
     this.#options = options;
   }
-
-  async ping(): Promise<void> {}
 
   term(): number {
     return this.#options.database.term;
@@ -308,11 +305,9 @@ export function calmDocuments(database: ModelDatabase): Documents {
 /** The objects and the history of a store on the model. */
 export type ModelStore = Store & SharedStore & HistoryStore & Pick<Ports, 'close'>;
 
-export function openModel(options: DocumentStoreOptions): ModelStore {
-  const store = new DocumentStore(options);
-  const { documents } = options;
-  const history = mongoHistory({ documents, committer: store.committer, run: (call) => store.run(call) });
-  return joined<ModelStore>(store, history);
+export function openModel(options: DocumentOptions): ModelStore {
+  const { store, history, close } = documentPorts(options);
+  return joined<ModelStore>({ close }, store, history);
 }
 
 /** Opens a store on the model whose commands run at once and never fail; `wrap` may replace some of them. */

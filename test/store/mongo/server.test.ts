@@ -138,7 +138,10 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
         state.updateOne({ _id: 'fleet' }, { $set: { isSettled: false, changes } }),
       );
       for (const name of names)
-        expect((await opened.store.app(name)).value).toMatchObject({ appId: 2, content: app('v2') });
+        expect((await opened.store.object('app', name)).value).toMatchObject({
+          appId: 2,
+          content: app('v2'),
+        });
     });
 
     it('is settled by the next manager that writes, which uses no id twice', async () => {
@@ -157,7 +160,7 @@ describe.skipIf(SERVER.isMissing)('the store in MongoDB', SERVER.limits, () => {
       appStep(`app-${index}`, app('nginx', { env_vars: { BIG: big } })),
     );
     expect(await pass(opened.store, steps)).toHaveLength(40);
-    expect((await opened.store.appNames()).value).toHaveLength(40);
+    expect((await opened.store.names('app')).value).toHaveLength(40);
     expect(await withCollection((collection) => collection.countDocuments(), 'staged_changes')).toBe(0);
   });
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
+import type { Store } from '../../../src/store/objects/port.ts';
 import type { Operation } from '../../../src/store/operation.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { type TestOrigin, testOrigin } from '../../support/origin.ts';
 import type { ProcessManager } from '../../support/process-manager.ts';
 import type { Info } from '../../support/worker.ts';

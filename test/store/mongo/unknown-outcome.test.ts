@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HoldfastError, kindOf } from '../../../src/errors.ts';
-import type { Documents } from '../../../src/store/mongo/documents.ts';
+import type { Documents } from '../../../src/store/root/documents.ts';
 import { operationsOf } from '../contract/support.ts';
 import { calmStore, ModelDatabase } from './model.ts';
 

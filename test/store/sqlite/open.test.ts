@@ -150,7 +150,7 @@ describe('a SQLite store that cannot write', () => {
       details: { code: 'SQLITE_READONLY' },
     });
     expect(await rejection(store.claimHead(1, 'r2', AT))).toBe('unavailable');
-    expect((await store.app('web')).revision).toBe('r1');
+    expect((await store.object('app', 'web')).revision).toBe('r1');
     await store.close();
   }
 

@@ -10,10 +10,12 @@ CREATE TABLE state (
   rules TEXT,
   default_floor INTEGER NOT NULL DEFAULT 0,
   id_sequence INTEGER NOT NULL DEFAULT 0,
+  all_changed INTEGER NOT NULL DEFAULT 0,
   last_oid TEXT,
   seeded_from TEXT,
   report_bytes INTEGER NOT NULL DEFAULT 0,
-  history TEXT
+  history TEXT,
+  devices_heard_at INTEGER
 ) STRICT;
 CREATE TABLE log_position (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -56,6 +58,14 @@ CREATE INDEX reports_by_time ON reports (created, seq, updated);
 CREATE INDEX reports_by_updated ON reports (updated, seq, created);
 CREATE INDEX reports_in_order ON reports (seq, created);
 CREATE INDEX reports_by_arrival ON reports (arrived);
+CREATE TABLE devices (
+  name TEXT PRIMARY KEY,
+  slot TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE device_reports (
+  name TEXT PRIMARY KEY,
+  body TEXT NOT NULL
+) STRICT;
 CREATE TABLE acts (
   number INTEGER NOT NULL,
   part INTEGER NOT NULL,
@@ -66,9 +76,11 @@ CREATE TABLE entries (
   n INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,
   at INTEGER NOT NULL,
-  text TEXT NOT NULL
+  text TEXT NOT NULL,
+  id_sequence INTEGER
 ) STRICT;
 CREATE INDEX entries_by_time ON entries (at, kind);
+CREATE INDEX entries_by_id_sequence ON entries (id_sequence, n) WHERE id_sequence IS NOT NULL;
 CREATE TABLE entry_key_names (
   name TEXT PRIMARY KEY,
   key INTEGER NOT NULL

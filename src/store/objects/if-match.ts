@@ -1,5 +1,5 @@
-import { HoldfastError } from '../errors.ts';
-import type { StoredObject } from './store.ts';
+import { HoldfastError } from '../../errors.ts';
+import type { StoredObject } from './port.ts';
 
 /**
  * Returns the entity tags of an object, with their quotes (RFC 9110, 8.8.3). The first changes with every field of the

@@ -1,8 +1,6 @@
-import type { HistoryPoint } from '../../ids/id-store.ts';
-import type { FileOrigin } from '../../plan/step.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { EntryKind, EntryQuery, HistoryState, Searched } from '../entry.ts';
-import type { StoredCounter } from '../rules/work.ts';
+import type { FleetObject, FleetState } from '../fleet.ts';
 
 /**
  * The commands that the store sends to a database; each method is one command, unless it says otherwise. The driver
@@ -13,8 +11,6 @@ import type { StoredCounter } from '../rules/work.ts';
  * as `unavailable` may have happened.
  */
 export interface Documents {
-  /** Resolves when the database answers. */
-  ping(): Promise<void>;
   /**
    * A number that changes as soon as another server can answer. A new primary has every acknowledged write, and guards
    * are checked against these; but until it has heard from the other members, reads can show less than the old primary
@@ -70,7 +66,7 @@ export interface ObjectScan {
  * The document whose replacement is a write. From that moment the changes belong to its version; they are settled, that
  * is, copied to their documents, before the next read or write.
  */
-export interface FleetRoot {
+export interface FleetRoot extends FleetState {
   _id: 'fleet';
   /** Counts writes. */
   version: number;
@@ -82,21 +78,7 @@ export interface FleetRoot {
   isSettled: boolean;
   /** The changes of this version, none once they are settled; null if they are staged under the writer. */
   changes: readonly Change[] | null;
-  /** See `StoreState`. */
-  fleet: string;
-  sequence: number;
-  claimed: string | null;
-  attempted: { revision: string; at: number } | null;
-  applied: { revision: string; at: number } | null;
-  rules: string | null;
-  seededFrom: HistoryPoint | null;
-  defaultFloor: number;
-  idSequence: number;
-  /** Every counter that changed earlier counts as changed at this id sequence. */
-  allChanged: number;
-  lastOid: string | null;
-  /** Absent in a root that an earlier release wrote. */
-  history?: HistoryState | null;
+  history: HistoryState | null;
 }
 
 export type Change =
@@ -115,26 +97,12 @@ export interface StagedChange {
   change: Change;
 }
 
-/** A counter in the document of its object. */
-export interface DocumentCounter extends StoredCounter {
-  /** The store's `idSequence` at the last change of this counter. */
-  changed: number;
-}
-
 /** An app or a group with its counters. It is never deleted: the counters outlive the object. */
-export interface ObjectDocument {
+export interface ObjectDocument extends FleetObject {
   /** `keyOf` its kind and name. */
   _id: string;
   /** The version of the root that wrote it. */
   version: number;
-  kind: Kind;
-  name: string;
-  /** The counter of `app_id` or `device_group_id`. While the object is stored, its id is the counter's `last`. */
-  own: DocumentCounter | null;
-  /** The counter of a group's `prune_id`. */
-  prune: DocumentCounter | null;
-  /** Null for a deleted object. `content` is JSON text, which preserves the order of keys, and any key. */
-  stored: { oid: string; content: string; hash: string; origin: FileOrigin | null } | null;
 }
 
 /** A row of an act. `number` is the version that it was written with. */

@@ -1,5 +1,5 @@
 import { Queue } from '../../async/queue.ts';
-import { HoldfastError, kindOf } from '../../errors.ts';
+import { closedError, HoldfastError, kindOf } from '../../errors.ts';
 import type { Change, Documents, FleetRoot, StagedChange } from './documents.ts';
 
 /** A write to be made: new values of fields of the root, changes of other documents, and the result for the caller. */
@@ -53,6 +53,7 @@ export class Committer {
   readonly #queue = new Queue();
   /** The settling in progress, which all callers in this process share while one server answers. */
   #settling: { writer: string; term: number; done: Promise<void> } | null = null;
+  #isClosed = false;
   /** The root that was read or written last, unless it was older than one before it. */
   #lastRoot = { version: 0, term: 0 };
 
@@ -66,6 +67,11 @@ export class Committer {
    * or written before, unless a backup was restored.
    */
   async root(): Promise<FleetRoot> {
+    this.requireOpen();
+    return this.#root();
+  }
+
+  async #root(): Promise<FleetRoot> {
     for (let count = 0; ; count += 1) {
       const term = this.#documents.term();
       const root = await this.#documents.readRoot();
@@ -86,7 +92,8 @@ export class Committer {
    * one process run one after another. Rejects with the error of `work`, or as `unavailable` if it is unknown whether
    * the write has happened.
    */
-  write<T>(work: (root: FleetRoot) => Promise<Draft<T>>): Promise<T> {
+  async write<T>(work: (root: FleetRoot) => Promise<Draft<T>>): Promise<T> {
+    this.requireOpen();
     return this.#queue.run(() =>
       this.#retry(async (root, term) => {
         const draft = await work(root);
@@ -101,7 +108,8 @@ export class Committer {
    * Runs `work` on a settled root; runs it again if it throws `Overtaken` or another server has answered meanwhile. If
    * `work` keeps what it has read, it must drop what is of another `term` than the one that it gets.
    */
-  read<T>(work: (root: FleetRoot, term: number) => Promise<T>): Promise<T> {
+  async read<T>(work: (root: FleetRoot, term: number) => Promise<T>): Promise<T> {
+    this.requireOpen();
     return this.#retry(async (root, term) => {
       const value = await work(root, term);
       this.#requireTerm(term);
@@ -109,8 +117,14 @@ export class Committer {
     });
   }
 
-  /** Waits for all earlier writes. */
-  async idle(): Promise<void> {
+  /** Throws `unavailable` once the store is closed. */
+  requireOpen(): void {
+    if (this.#isClosed) throw closedError();
+  }
+
+  /** Refuses later calls, and waits for earlier writes. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#queue.run(() => undefined);
   }
 
@@ -139,7 +153,7 @@ export class Committer {
   }
 
   async #settledRoot(term: number): Promise<FleetRoot> {
-    const root = await this.root();
+    const root = await this.#root();
     if (!root.isSettled) await this.#settle(root, term);
     return root;
   }
@@ -176,7 +190,7 @@ export class Committer {
         if (kindOf(error) !== 'unavailable') throw error;
         failure = error;
       }
-      const outcome = outcomeOf(await this.root(), version, next.writer);
+      const outcome = outcomeOf(await this.#root(), version, next.writer);
       if (outcome !== 'open') return outcome === 'won';
       await this.#options.pause(attempt);
     }

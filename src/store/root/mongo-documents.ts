@@ -34,10 +34,6 @@ export class MongoDocuments implements Documents {
     this.#connection = connection;
   }
 
-  async ping(): Promise<void> {
-    await this.#run((db) => db.command({ ping: 1 }));
-  }
-
   term(): number {
     return this.#connection.term;
   }

@@ -1,11 +1,11 @@
-import type { ContentOfKind } from '../desired/content.ts';
-import type { IdState, IdStore } from '../ids/id-store.ts';
-import type { Effect } from '../plan/effect.ts';
-import type { FileOrigin, Step } from '../plan/step.ts';
-import type { App } from '../protocol/app.ts';
-import type { DeviceGroup } from '../protocol/device-group.ts';
-import type { Kind, ObjectKey } from '../protocol/name.ts';
-import type { Operation } from './operation.ts';
+import type { ContentOfKind } from '../../desired/content.ts';
+import type { IdState, IdStore } from '../../ids/id-store.ts';
+import type { Effect } from '../../plan/effect.ts';
+import type { FileOrigin, Step } from '../../plan/step.ts';
+import type { App } from '../../protocol/app.ts';
+import type { DeviceGroup } from '../../protocol/device-group.ts';
+import type { Kind, ObjectKey } from '../../protocol/name.ts';
+import type { Operation } from '../operation.ts';
 
 /** An applied app and the ids that the store gave it: `oid` is 24 hex digits, `appId` rises with every change. */
 export interface StoredApp {
@@ -24,8 +24,14 @@ export interface StoredGroup {
   content: DeviceGroup;
 }
 
-/** An applied object of either kind. */
-export type StoredObject = StoredApp | StoredGroup;
+/** An applied object, by kind. */
+export interface StoredOf {
+  app: StoredApp;
+  device_group: StoredGroup;
+}
+
+/** An applied object of any kind. */
+export type StoredObject = StoredOf[Kind];
 
 /** A group and its apps from one snapshot. `apps` is in the order of the group's list. */
 export interface GroupInfo {
@@ -124,10 +130,9 @@ export interface StoreProgress {
 /** Reads applied objects, for the API's replies and its writes. */
 export interface ObjectReads {
   /** Names in ascending order. */
-  appNames(): Promise<AtRevision<string[]>>;
-  groupNames(): Promise<AtRevision<string[]>>;
-  app(name: string): Promise<AtRevision<StoredApp | null>>;
-  group(name: string): Promise<AtRevision<StoredGroup | null>>;
+  names(kind: Kind): Promise<AtRevision<string[]>>;
+  /** `value` is null if there is no such object. */
+  object<K extends Kind>(kind: K, name: string): Promise<AtRevision<StoredOf[K] | null>>;
 }
 
 /** Reads what devices are served. */

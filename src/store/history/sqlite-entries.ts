@@ -18,7 +18,7 @@ import {
   type ListedEntry,
   superseded,
 } from '../entry.ts';
-import type { Acts } from './acts.ts';
+import type { Acts } from './sqlite-acts.ts';
 
 interface BodyRow {
   n: number;

@@ -1,8 +1,6 @@
 import type { Faults } from '../../faults.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { WorkerParts } from '../parts.ts';
-import type { Memory } from '../plan/memory.ts';
-import type { Session } from '../plan/session.ts';
 
 /** Everything that the loop works with. */
 export interface Parts extends WorkerParts {
@@ -10,12 +8,6 @@ export interface Parts extends WorkerParts {
   faults: Faults;
   /** A number in [0, 1). */
   random(): number;
-}
-
-/** What the worker knows; it changes with each look and each step. */
-export interface Known {
-  memory: Memory;
-  session: Session;
 }
 
 /** Seconds of the monotonic clock. */

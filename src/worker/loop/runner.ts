@@ -1,9 +1,9 @@
 import { type Counts, noCounts } from '../metrics/exposition.ts';
-import { learn, type StepResult } from '../plan/learn.ts';
+import { type Knowledge, learn, type StepResult } from '../plan/learn.ts';
 import type { Actual, Step } from '../plan/model.ts';
 import type { Job, Plan } from '../plan/plan.ts';
 import { execute } from './execute.ts';
-import { type Known, type Parts, secondsOf, wallTimeOf } from './parts.ts';
+import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import { Pulls } from './pulls.ts';
 
 /** The apps whose containers are being changed, and those whose image is being pulled. */
@@ -27,13 +27,13 @@ const NEVER = new AbortController().signal;
 export class Runner {
   readonly counts: Counts = noCounts();
   readonly #parts: Parts;
-  readonly #known: Known;
+  readonly #known: Knowledge;
   readonly #owner: Owner;
   readonly #busy = new Set<string>();
   readonly #pulls = new Pulls();
   readonly #running = new Set<Promise<void>>();
 
-  constructor(parts: Parts, known: Known, owner: Owner) {
+  constructor(parts: Parts, known: Knowledge, owner: Owner) {
     this.#parts = parts;
     this.#known = known;
     this.#owner = owner;

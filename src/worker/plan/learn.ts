@@ -2,7 +2,7 @@ import type { TroubleCode } from '../../protocol/report.ts';
 import type { Memory } from './memory.ts';
 import type { Actual, Step } from './model.ts';
 import { isWayBackFree } from './ports/ports.ts';
-import { type Lane, type Moment, type Session, without, withoutTrouble, withTrouble } from './session.ts';
+import { afterFailure, type Lane, type Moment, type Session, type Troubles, without } from './session.ts';
 import { NO_MEMORY } from './view.ts';
 
 /** How a step ended. */
@@ -38,7 +38,7 @@ function learnSuccess(
     const pulled = { ...memory.pulled, [imageId]: { reference: step.image, lastUse: wallTime } };
     return {
       memory: { ...memory, apps: { ...memory.apps, [step.app]: app }, pulled },
-      session: withoutTrouble(session, step.app, 'pull'),
+      session: withTroubles(session, step.app, (before) => without(before, 'pull')),
     };
   }
   if (step.do === 'create') {
@@ -47,7 +47,10 @@ function learnSuccess(
       used === undefined
         ? memory.pulled
         : { ...memory.pulled, [step.imageId]: { ...used, lastUse: wallTime } };
-    return { memory: { ...memory, pulled }, session: withoutTrouble(session, step.app, 'create') };
+    return {
+      memory: { ...memory, pulled },
+      session: withTroubles(session, step.app, (before) => without(before, 'create')),
+    };
   }
   if (step.do !== 'start' && step.do !== 'restart') return { memory, session };
   return learnStart({ memory, session }, step, actual, now);
@@ -103,7 +106,7 @@ function learnFailure(
   const session =
     lane === 'heal' && hasNoted(known.session, step, moment)
       ? known.session
-      : withTrouble(known.session, step.app, lane, trouble, moment);
+      : withTroubles(known.session, step.app, (before) => afterFailure(before, lane, trouble, moment));
   if (result.isStuck === true && 'container' in step)
     return { memory, session: withStuck(session, step.container) };
   // How long it ran before no longer counts.
@@ -118,6 +121,13 @@ function learnFailure(
 function contentOf(step: Step, { containers }: Actual): string {
   const started = 'container' in step ? step.container : '';
   return containers.find(({ id }) => id === started)?.content ?? '';
+}
+
+function withTroubles(session: Session, app: string, change: (before: Troubles) => Troubles): Session {
+  return {
+    ...session,
+    troubles: { ...session.troubles, [app]: change(session.troubles[app] ?? {}) },
+  };
 }
 
 /** Its version has not failed: what is known of how it ran is forgotten. */

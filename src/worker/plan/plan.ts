@@ -1,13 +1,14 @@
-import { Draft, type World } from './draft.ts';
 import type { Memory } from './memory.ts';
 import type { Actual, Container, Step } from './model.ts';
+import { heldBack, knownAfter, type Next } from './next.ts';
 import { groupByPorts, type Judged, settlePorts } from './ports/conflicts.ts';
 import { type AppTrouble, FORGIVEN_AFTER, type Lane, type Phase, type Session } from './session.ts';
 import { lookAt } from './update/gate.ts';
-import { planGroup } from './update/group.ts';
+import { nextOfGroup } from './update/group.ts';
 import { isUp, viewOf } from './view.ts';
 import { adopt } from './wanted/adopt.ts';
 import { judge } from './wanted/judge.ts';
+import type { World } from './world.ts';
 
 /** Steps that may run side by side, and the apps that nothing else is done to meanwhile. */
 export interface Job {
@@ -30,34 +31,38 @@ export interface Plan {
  * Plans the next steps from what is wanted, what is there and what is remembered: nothing depends on having seen an event,
  * and each step can be repeated. Made again after each step until nothing is left to do.
  */
-export function plan(world: World): Plan {
-  const { draft, judged } = judgedIn(world);
-  const jobs = groupByPorts(judged).flatMap((group) => planJob(group, draft));
-  const result = draft.result();
-  const phases = phasesAfter(draft, judged);
+export function plan(before: World): Plan {
+  const world = asOfNow(before);
+  const judged = judgeAll(world);
+  const groups = groupByPorts(judged);
+  const planned = groups.flatMap((group) => nextOfGroup(group, world));
+  const { memory, session } = knownAfter(planned, world);
+  const nexts = planned.map((next) => heldBack(next, world.now));
   return {
-    jobs,
-    pulls: draft.steps.filter((step) => step.do === 'pull'),
-    memory: result.memory,
-    session: { ...result.session, phases },
-    failures: draft.failures,
+    jobs: groups.flatMap((group) => jobOf(group, nexts)),
+    pulls: nexts.flatMap(({ steps }) => steps).filter((step) => step.do === 'pull'),
+    memory,
+    session: { ...session, phases: phasesAfter(world, judged, nexts) },
+    failures: nexts.flatMap(({ view: { name: app }, failure: container }) =>
+      container === undefined ? [] : [{ app, container }],
+    ),
   };
 }
 
 /** Returns what is to become of each app, in the same way as a plan does. */
 export function aimsIn(world: World): Judged[] {
-  return judgedIn(world).judged;
+  return judgeAll(asOfNow(world));
 }
 
-function judgedIn(world: World): { draft: Draft; judged: Judged[] } {
+/** Takes up what the look showed: what is known of what is gone, or was about another id, does not count any more. */
+function asOfNow(world: World): World {
   const { containers } = world.actual;
   const sightings = lookAt(containers, world.session, world.now);
   const stuck = world.session.stuck.filter((id) => containers.some((container) => container.id === id));
   const session = { ...world.session, sightings, stuck, troubles: currentTroubles(world) };
   const actual = withDead(world.actual, stuck);
   const memory = world.wanted === null ? world.memory : adopt(world.memory, world.wanted, actual);
-  const draft = new Draft({ ...world, actual, memory, session });
-  return { draft, judged: settlePorts(judgeAll(draft), actual) };
+  return { ...world, actual, memory, session };
 }
 
 /** A container that cannot be started any more is as good as dead. */
@@ -70,40 +75,31 @@ function withDead(actual: Actual, stuck: readonly string[]): Actual {
   return { ...actual, containers };
 }
 
-function judgeAll(draft: Draft): Judged[] {
-  const { wanted, actual, memory, session, now } = draft.world;
+function judgeAll(world: World): Judged[] {
+  const { wanted, actual, memory, now } = world;
   const listed = wanted?.apps ?? [];
   const names = new Set([
     ...listed.map(({ name }) => name),
     ...actual.containers.map(({ app }) => app),
     ...Object.keys(memory.apps),
   ]);
-  return [...names].map((name) => {
+  const judged = [...names].map((name) => {
     const app = listed.find((candidate) => candidate.name === name) ?? null;
-    const view = viewOf(name, app, memory.apps[name], actual);
-    return { view, aim: judge(view, wanted, session, now) };
+    const view = viewOf(name, app, world);
+    return { view, aim: judge(view, wanted, now) };
   });
+  return settlePorts(judged, actual);
 }
 
-function planJob(group: readonly Judged[], draft: Draft): Job[] {
-  const before = draft.steps.length;
-  planGroup(group, draft);
-  const steps = draft.steps.slice(before).filter((step) => step.do !== 'pull' && !hasToWait(step, draft));
+/** One container gets one step, the last that was planned. */
+function jobOf(group: readonly Judged[], nexts: readonly Next[]): Job[] {
+  const apps = group.map(({ view }) => view.name);
+  const all = nexts.flatMap(({ view, steps }) => (apps.includes(view.name) ? steps : []));
+  const steps = all.filter((step) => step.do !== 'pull');
   const byContainer = new Map(
     steps.map((step) => [step.do === 'create' ? step.name : containerOf(step), step]),
   );
-  const apps = group.map(({ view }) => view.name);
   return steps.length === 0 ? [] : [{ apps, steps: [...byContainer.values()] }];
-}
-
-/** Whether a change of names and states has failed of late. Then the app says so, and waits. */
-function hasToWait({ do: kind, app }: Step, draft: Draft): boolean {
-  const trouble =
-    kind === 'stop' || kind === 'rename' || kind === 'remove' ? draft.trouble(app, 'change') : null;
-  if (trouble == null || trouble.nextTry <= draft.world.now) return false;
-  const { code, text } = trouble;
-  draft.setPhase(app, draft.phases.get(app)?.state ?? 'updating', { code, text });
-  return true;
 }
 
 function containerOf(step: Step): string {
@@ -137,12 +133,23 @@ function isCurrent(
 }
 
 /** What each app is doing; one that is busy keeps what was said of it last. */
-function phasesAfter(draft: Draft, judged: readonly Judged[]): Record<string, Phase> {
-  const phases: Record<string, Phase> = {};
-  for (const { view } of judged) {
-    const phase = draft.phases.get(view.name) ?? draft.world.session.phases[view.name];
-    if (phase !== undefined && (view.wanted !== null || view.containers.length > 0))
-      phases[view.name] = phase;
-  }
-  return phases;
+function phasesAfter(
+  { session: { phases: before }, wallTime }: World,
+  judged: readonly Judged[],
+  nexts: readonly Next[],
+): Session['phases'] {
+  const said = new Map(nexts.map(({ view, says }) => [view.name, says]));
+  const shown = judged.filter(({ view }) => view.wanted !== null || view.containers.length > 0);
+  return Object.fromEntries(
+    shown.flatMap(({ view: { name } }) => {
+      const phase = phaseOf(said.get(name), before[name], wallTime);
+      return phase === undefined ? [] : [[name, phase]];
+    }),
+  );
+}
+
+function phaseOf(says: Next['says'], before: Phase | undefined, wallTime: number): Phase | undefined {
+  if (says === undefined) return before;
+  const isSame = before !== undefined && before.obstacle?.code === says.obstacle?.code;
+  return { ...says, since: isSame ? before.since : wallTime };
 }

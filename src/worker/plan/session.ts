@@ -28,6 +28,9 @@ export interface AppTrouble {
   nextTry: number;
 }
 
+/** What failed last of an app, by lane. */
+export type Troubles = Readonly<Partial<Record<Lane, AppTrouble>>>;
+
 /** A container as it was first seen running, by the monotonic clock in seconds, with its number of restarts. */
 interface Sighting {
   since: number;
@@ -45,7 +48,7 @@ export interface Session {
   /** Ids of containers that cannot be started any more, and are recreated. */
   stuck: readonly string[];
   /** By app. */
-  troubles: Readonly<Record<string, Partial<Record<Lane, AppTrouble>>>>;
+  troubles: Readonly<Record<string, Troubles>>;
   /** Apps that use an image that could not be pulled again: by app, the id for which. */
   stale: Readonly<Record<string, { id: number; text: string; since: number }>>;
   /** Until when an app waits so that a fleet does not pull at once: by app, for an id. */
@@ -95,29 +98,34 @@ export interface Moment {
   random: number;
 }
 
-/** Returns the session after one more failed attempt of a lane. */
-export function withTrouble(
-  session: Session,
-  app: string,
+/** Returns the troubles of an app after one more failed attempt of a lane, with the time of the next one. */
+export function afterFailure(
+  troubles: Troubles,
   lane: Lane,
   { id, code, text }: Pick<AppTrouble, 'id' | 'code' | 'text'>,
   { now, wallTime, random }: Moment,
-): Session {
-  const before = session.troubles[app]?.[lane];
+): Troubles {
+  const before = troubles[lane];
   const isSameId = before?.id === id;
   const attempts = isSameId ? before.attempts + 1 : 1;
   const since = isSameId && before.code === code ? before.since : wallTime;
   const trouble = { id, code, text, since, attempts, nextTry: now + backoff(attempts, random) };
-  return {
-    ...session,
-    troubles: { ...session.troubles, [app]: { ...session.troubles[app], [lane]: trouble } },
-  };
+  return { ...troubles, [lane]: trouble };
+}
+
+/** Whether what failed before may be tried for an id now. */
+export function isDue(before: AppTrouble | undefined, id: number, now: number): boolean {
+  return before === undefined || before.id !== id || before.nextTry <= now;
+}
+
+/** Returns what failed for an id; null if what failed, if anything did, was for another one. */
+export function problemOf(trouble: AppTrouble | undefined, id: number): Obstacle | null {
+  return trouble?.id !== id ? null : { code: trouble.code, text: trouble.text };
 }
 
 /** Returns the apps whose pull failed for want of room, and waits. */
 export function shortOfRoom({ troubles }: Session, now: number): string[] {
-  const isShort = ({ pull }: Partial<Record<Lane, AppTrouble>>): boolean =>
-    pull?.code === 'disk-pressure' && pull.nextTry > now;
+  const isShort = ({ pull }: Troubles): boolean => pull?.code === 'disk-pressure' && pull.nextTry > now;
   return Object.keys(troubles).filter((app) => isShort(troubles[app] ?? {}));
 }
 
@@ -129,13 +137,6 @@ export function withPullsNow(session: Session, apps: readonly string[], now: num
     if (pull !== undefined) troubles[app] = { ...others, pull: { ...pull, nextTry: now } };
   }
   return { ...session, troubles };
-}
-
-/** Returns the session without what failed in some lanes of an app. */
-export function withoutTrouble(session: Session, app: string, ...lanes: readonly Lane[]): Session {
-  const troubles = session.troubles[app];
-  if (troubles === undefined || lanes.every((lane) => troubles[lane] === undefined)) return session;
-  return { ...session, troubles: { ...session.troubles, [app]: without(troubles, ...lanes) } };
 }
 
 /** Returns a map without some of its keys. */

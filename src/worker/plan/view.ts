@@ -1,6 +1,8 @@
 import type { AppMemory } from './memory.ts';
-import type { Actual, Container, Role, WantedApp } from './model.ts';
+import type { Container, Role, WantedApp } from './model.ts';
+import type { Session, Troubles } from './session.ts';
 import type { Version } from './wanted/version.ts';
+import type { World } from './world.ts';
 
 /** The containers of one slot of an app. */
 export type Slot = Partial<Record<Role, Container>>;
@@ -11,6 +13,11 @@ export interface AppView {
   /** Null if the device group does not list it. */
   wanted: WantedApp | null;
   memory: AppMemory;
+  troubles: Troubles;
+  /** Until when it waits so that a fleet does not pull at once; null if it does not. */
+  wait: Session['waits'][string] | null;
+  /** The image that it uses since it could not be pulled again; null if it uses none. */
+  stale: Session['stale'][string] | null;
   containers: readonly Container[];
   /** By number, from 1. */
   slots: ReadonlyMap<number, Slot>;
@@ -28,14 +35,22 @@ export const NO_MEMORY: AppMemory = {
 export function viewOf(
   name: string,
   wanted: WantedApp | null,
-  memory: AppMemory | undefined,
-  actual: Actual,
+  { actual, memory, session }: Pick<World, 'actual' | 'memory' | 'session'>,
 ): AppView {
   const containers = actual.containers.filter(({ app }) => app === name);
   const slots = new Map<number, Slot>();
   for (const container of containers)
     slots.set(container.slot, { ...slots.get(container.slot), [container.role]: container });
-  return { name, wanted, memory: memory ?? NO_MEMORY, containers, slots };
+  return {
+    name,
+    wanted,
+    memory: memory.apps[name] ?? NO_MEMORY,
+    troubles: session.troubles[name] ?? {},
+    wait: session.waits[name] ?? null,
+    stale: session.stale[name] ?? null,
+    containers,
+    slots,
+  };
 }
 
 /** Returns the current containers of an app, by slot. */

@@ -2,7 +2,6 @@ import { appDefaults } from '../../../src/protocol/app.ts';
 import { restartPolicy } from '../../../src/protocol/fields/restart.ts';
 import type { AppRecord } from '../../../src/protocol/info.ts';
 import type { TroubleCode } from '../../../src/protocol/report.ts';
-import type { World } from '../../../src/worker/plan/draft.ts';
 import { readLabels, roleOf } from '../../../src/worker/plan/labels.ts';
 import { learn, type StepResult } from '../../../src/worker/plan/learn.ts';
 import { emptyMemory, type Memory } from '../../../src/worker/plan/memory.ts';
@@ -21,6 +20,7 @@ import { portsOf, sharedPort } from '../../../src/worker/plan/ports/ports.ts';
 import { retry } from '../../../src/worker/plan/retry.ts';
 import { NEW_SESSION, type Session } from '../../../src/worker/plan/session.ts';
 import { contentOf } from '../../../src/worker/plan/wanted/content.ts';
+import type { World } from '../../../src/worker/plan/world.ts';
 
 /** Whether a step fails, and with what. */
 type Fails = (step: Step) => boolean | TroubleCode;

@@ -11,7 +11,7 @@ import {
 import { emptyMemory } from '../../../src/worker/plan/memory.ts';
 import { ROLES } from '../../../src/worker/plan/model.ts';
 import { aimsIn } from '../../../src/worker/plan/plan.ts';
-import { NEW_SESSION, withTrouble } from '../../../src/worker/plan/session.ts';
+import { afterFailure, NEW_SESSION, type Troubles } from '../../../src/worker/plan/session.ts';
 import { contentOf } from '../../../src/worker/plan/wanted/content.ts';
 import { senderOf } from '../../../src/worker/plan/wanted/sender.ts';
 import { type Policy, readWanted, refuse } from '../../../src/worker/plan/wanted/wanted.ts';
@@ -331,20 +331,20 @@ describe('the pause after a failure', () => {
     [6, 0.5, 300],
     [60, 1, 360],
   ])('number %i, with chance %f, is %i s', (attempts, random, seconds) => {
-    let session = NEW_SESSION;
+    let troubles: Troubles = {};
     const trouble = { id: 1, code: 'pull-failed' as const, text: '' };
     for (let attempt = 0; attempt < attempts; attempt++)
-      session = withTrouble(session, 'web', 'pull', trouble, { now: 100, wallTime: 5, random });
-    expect(session.troubles['web']?.pull).toMatchObject({ attempts, since: 5 });
-    expect(session.troubles['web']?.pull?.nextTry).toBeCloseTo(100 + seconds);
+      troubles = afterFailure(troubles, 'pull', trouble, { now: 100, wallTime: 5, random });
+    expect(troubles.pull).toMatchObject({ attempts, since: 5 });
+    expect(troubles.pull?.nextTry).toBeCloseTo(100 + seconds);
   });
 
   it('starts over with a higher id', () => {
     const moment = { now: 100, wallTime: 5, random: 0.5 };
     const trouble = { id: 1, code: 'pull-failed' as const, text: '' };
-    const before = withTrouble(NEW_SESSION, 'web', 'pull', trouble, moment);
-    const after = withTrouble(before, 'web', 'pull', { ...trouble, id: 2 }, moment);
-    expect(after.troubles['web']?.pull).toMatchObject({ attempts: 1, nextTry: 110 });
+    const before = afterFailure({}, 'pull', trouble, moment);
+    const after = afterFailure(before, 'pull', { ...trouble, id: 2 }, moment);
+    expect(after.pull).toMatchObject({ attempts: 1, nextTry: 110 });
   });
 });
 

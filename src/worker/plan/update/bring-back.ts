@@ -1,26 +1,26 @@
-import type { Draft } from '../draft.ts';
 import type { Container } from '../model.ts';
+import { type Next, saying } from '../next.ts';
 import { type AppView, hasGoodOld, isOfGood, isOfVersion, type Slot } from '../view.ts';
 import type { Version } from '../wanted/version.ts';
+import type { World } from '../world.ts';
 import { revert } from './revert.ts';
 
 /**
  * Brings the good version back while a newer one is being staged, if what has taken its place was never judged and fails:
- * it would be down for as long as the pull takes. Returns whether there is something to do.
+ * it would be down for as long as the pull takes. Null if there is nothing to do.
  */
-export function bringBack(view: AppView, version: Version, draft: Draft): boolean {
-  if (!draft.world.rules.rollback || !hasGoodOld(view)) return false;
+export function bringBack(view: AppView, version: Version, world: World): Next | null {
+  if (!world.rules.rollback || !hasGoodOld(view)) return null;
   // Once the newer one takes over, its own verdict decides.
-  if (view.memory.wayBack?.id === version.id) return false;
+  if (view.memory.wayBack?.id === version.id) return null;
   const slots = [...view.slots.values()].filter(({ old }) => old !== undefined && isOfGood(old, view));
   const unproven = slots.flatMap(({ current }) => current ?? []);
   const [first] = unproven;
-  if (unproven.some((current) => isOfVersion(current, version) || isOfGood(current, view))) return false;
-  if (first !== undefined && !unproven.some((current) => hasFailed(current, view, draft))) return false;
-  if (slots.some(({ next }) => isStaged(next, version))) return false;
-  revert([{ view, id: first?.appId ?? null, source: first?.source ?? '', keepsFailed: false }], draft);
-  draft.setPhase(view.name, 'updating');
-  return true;
+  if (unproven.some((current) => isOfVersion(current, version) || isOfGood(current, view))) return null;
+  if (first !== undefined && !unproven.some((current) => hasFailed(current, view, world))) return null;
+  if (slots.some(({ next }) => isStaged(next, version))) return null;
+  const failing = { id: first?.appId ?? null, source: first?.source ?? '', keepsFailed: false };
+  return { ...revert(view, failing, world), ...saying('updating') };
 }
 
 function isStaged(next: Slot['next'], version: Version): boolean {
@@ -30,11 +30,11 @@ function isStaged(next: Slot['next'], version: Version): boolean {
 /** What this worker has stopped is on its way back already. */
 function hasFailed(
   { id, state, health, exitCode, restarts }: Container,
-  view: AppView,
-  draft: Draft,
+  { memory }: AppView,
+  { session }: World,
 ): boolean {
-  if (draft.stoppedOf(view.name).includes(id)) return true;
-  const seen = draft.world.session.sightings[id]?.restarts ?? restarts;
+  if (memory.stopped?.includes(id) === true) return true;
+  const seen = session.sightings[id]?.restarts ?? restarts;
   if (state === 'restarting' || state === 'dead' || restarts > seen) return true;
   return state === 'exited' ? exitCode !== 0 : health === 'unhealthy';
 }

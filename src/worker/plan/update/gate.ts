@@ -1,9 +1,10 @@
 import type { AppRecord } from '../../../protocol/info.ts';
 import type { TroubleCode } from '../../../protocol/report.ts';
-import type { Draft } from '../draft.ts';
 import { type Ended, hasEndedWell, isLeftAlone } from '../heal/endings.ts';
 import type { Container, Obstacle, Rules } from '../model.ts';
 import type { Session } from '../session.ts';
+import type { AppView } from '../view.ts';
+import type { World } from '../world.ts';
 
 /** Whether a new container does what it should: yes, not yet, or no and why. */
 export type Verdict = { kind: 'passed' } | { kind: 'waiting' } | { kind: 'failed'; reason: Obstacle };
@@ -86,13 +87,12 @@ export function lookAt(
 
 /** The verdict on all new containers of an app: the first failure, else whether all have passed. */
 export function verdictOnAll(
-  app: string,
+  { memory }: AppView,
   containers: readonly Container[],
   record: AppRecord,
-  draft: Draft,
+  { session, rules, now }: World,
 ): Verdict & { container?: Container } {
-  const { session, rules, now } = draft.world;
-  const ended = { record, stopped: draft.stoppedOf(app) };
+  const ended = { record, stopped: memory.stopped ?? [] };
   let hasAllPassed = true;
   for (const container of containers) {
     const verdict = verdictOn(container, ended, session, rules, now);

@@ -1,120 +1,135 @@
-import { type Draft, refreshed } from '../draft.ts';
 import { heal } from '../heal/heal.ts';
-import type { Container, Obstacle } from '../model.ts';
+import type { Obstacle } from '../model.ts';
+import { joined, type Next, saying } from '../next.ts';
 import type { Judged } from '../ports/conflicts.ts';
 import { type AppView, currentsOf, isKnownGood, isOfVersion, risenOf } from '../view.ts';
 import type { Aim } from '../wanted/judge.ts';
 import type { Version } from '../wanted/version.ts';
+import type { World } from '../world.ts';
 import { bringBack } from './bring-back.ts';
 import { finish } from './finish.ts';
 import { pendingSlots, prepare, stateWithout } from './prepare.ts';
 import { startNew } from './start.ts';
-import { planStay } from './stay.ts';
+import { stay } from './stay.ts';
 import { discardStep } from './steps.ts';
-import { planStop } from './stop.ts';
-import { type Swapping, swap } from './swap.ts';
+import { stop } from './stop.ts';
+import { type Handover, handoverOf, hindranceTo, type Swapping, swap } from './swap.ts';
 import { judgeNew } from './verdict.ts';
 
 type Run = Judged & { aim: Extract<Aim, { kind: 'run' }> };
-type Stop = Judged & { aim: Extract<Aim, { kind: 'stop' }> };
 
 /**
- * Plans the next steps of apps that give up ports to one another; most are alone. In a group, all is staged before anything
- * stops.
+ * Returns what to do next for apps that give up ports to one another; most are alone. In a group, all is staged before
+ * anything stops.
  */
-export function planGroup(group: readonly Judged[], draft: Draft): void {
-  if (group.some(({ view }) => draft.world.busy.has(view.name))) return;
-  const risen = group.flatMap(({ view }) => risenOf(view));
-  if (risen.length > 0) {
-    stopRisen(risen, draft);
-    return;
-  }
-  for (const { view, aim } of group) if (aim.kind === 'stay') planStay(view, aim, draft);
+export function nextOfGroup(group: readonly Judged[], world: World): Next[] {
+  if (group.some(({ view }) => world.busy.has(view.name))) return [];
+  const risen = group.filter(({ view }) => risenOf(view).length > 0);
+  if (risen.length > 0) return risen.map(({ view }) => stopRisen(view, world));
   const runs = group.filter((app): app is Run => app.aim.kind === 'run');
-  const stops = group.filter((app): app is Stop => app.aim.kind === 'stop');
-  const isLeaving = ({ view }: Stop): boolean => runs.length > 0 && currentsOf(view).length > 0;
-  for (const stop of stops) if (!isLeaving(stop)) planStop(stop.view, stop.aim.heir, draft);
-  const leaving = stops.filter(isLeaving).map(({ view }) => view);
-  if (runs.length > 0) planRuns(runs, leaving, draft);
+  const isLeaving = ({ view, aim }: Judged): boolean =>
+    aim.kind === 'stop' && runs.length > 0 && currentsOf(view).length > 0;
+  const others = group.flatMap((app) => (isLeaving(app) ? [] : nextAlone(app, world)));
+  const leaving = group.filter(isLeaving).map(({ view }) => view);
+  return runs.length === 0 ? others : [...others, ...nextOfRuns(runs, leaving, world)];
 }
 
-function stopRisen(risen: readonly Container[], draft: Draft): void {
-  for (const container of risen) {
-    draft.steps.push(discardStep(container, draft));
-    draft.setPhase(container.app, 'updating');
-  }
+function nextAlone({ view, aim }: Judged, world: World): Next[] {
+  if (aim.kind === 'stay') return [stay(view, aim, world)];
+  return aim.kind === 'stop' ? [stop(view, aim.heir, world)] : [];
 }
 
-function planRuns(runs: readonly Run[], leaving: readonly AppView[], draft: Draft): void {
-  const swapping = stageAll(runs, draft);
-  if (swapping === 'failed') return;
-  if (swapping === 'waiting') {
-    waitTogether(runs, leaving, draft);
-    return;
-  }
-  for (const view of leaving) swapping.push({ view, version: null, hasPassed: true });
-  const obstacle = swap(swapping, draft);
-  if (obstacle !== null) {
-    blockAll(runs, leaving, obstacle, draft);
-    return;
-  }
-  for (const { name } of leaving) draft.setPhase(name, 'updating');
-  startAll(swapping, draft);
+function stopRisen(view: AppView, world: World): Next {
+  const steps = risenOf(view).map((container) => discardStep(container, world.rules));
+  return { view, steps, ...saying('updating') };
 }
 
-/** Starts what has taken over, once all that has to go is stopped, and ends the updates of what has passed. */
-function startAll(swapping: readonly Swapping[], draft: Draft): void {
-  const names = swapping.map(({ view }) => view.name);
-  const isStopping = draft.steps.some((step) => step.do === 'stop' && names.includes(step.app));
-  for (const { view, version, hasPassed } of swapping) {
-    if (version === null) continue;
-    if (isStopping) draft.setPhase(view.name, 'updating');
-    else startNew(view, version, draft);
-    if (hasPassed && pendingSlots(view, version).length === 0) finish(view, version, draft);
-  }
+/** An app that is being brought to its version. */
+interface Staged {
+  next: Next;
+  version: Version;
+  verdict: 'passed' | 'waiting' | 'failing' | 'taken back';
+  /** Whether it can take over. */
+  isReady: boolean;
 }
 
-/** Judges what runs already of the new versions, and stages the rest. Returns what is ready to take over. */
-function stageAll(runs: readonly Run[], draft: Draft): Swapping[] | 'waiting' | 'failed' {
-  const swapping: Swapping[] = [];
-  let isReady = true;
-  for (const { view, aim } of runs) {
-    const { version } = aim;
-    const verdict = judgeNew(view, version, draft);
-    if (verdict === 'failed') return 'failed';
-    swapping.push({ view: refreshed(view, draft), version, hasPassed: verdict === 'passed' });
-    if (prepare(view, version, draft)) continue;
-    isReady = false;
-    if (!bringBack(view, version, draft)) healMeanwhile(view, version, draft);
-  }
-  return isReady ? swapping : 'waiting';
+function nextOfRuns(runs: readonly Run[], leaving: readonly AppView[], world: World): Next[] {
+  const staged = runs.map(({ view, aim }) => stage(view, aim.version, world));
+  if (staged.some(({ verdict }) => verdict === 'taken back')) return staged.map(({ next }) => next);
+  if (!staged.every(({ isReady }) => isReady)) return waitTogether(staged, leaving);
+  const swapping: Swapping[] = staged.map(({ next: { view }, version, verdict }) => ({
+    view,
+    version,
+    hasPassed: verdict === 'passed',
+  }));
+  const handover = handoverOf([...swapping, ...leaving.map(leave)]);
+  const obstacle = hindranceTo([...swapping, ...leaving.map(leave)], handover, world);
+  if (obstacle !== null) return blockAll(staged, leaving, obstacle);
+  return [
+    ...staged.map((one) => takeOver(one, handover, world)),
+    ...leaving.map((view) => ({ ...swap(leave(view), handover, world), ...saying('updating') })),
+  ];
+}
+
+function leave(view: AppView): Swapping {
+  return { view, version: null, hasPassed: true };
+}
+
+/** Judges what runs already of the new version, and stages the rest. */
+function stage(view: AppView, version: Version, world: World): Staged {
+  const { verdict, ...judged } = judgeNew(view, version, world);
+  if (verdict === 'taken back') return { next: judged, version, verdict, isReady: false };
+  const preparing = prepare(judged.view, version, world);
+  if (preparing === null) return { next: judged, version, verdict, isReady: true };
+  const next = joined(judged, preparing);
+  const meanwhile = bringBack(next.view, version, world) ?? healMeanwhile(next.view, version, world);
+  return { next: joined(next, meanwhile), version, verdict, isReady: false };
 }
 
 /** While a version is being staged, what runs is kept alive. */
-function healMeanwhile(view: AppView, version: Version, draft: Draft): void {
+function healMeanwhile(view: AppView, version: Version, world: World): Next {
   const before = currentsOf(view).filter(
     (current) =>
       current.state !== 'created' && (isKnownGood(view, version) || !isOfVersion(current, version)),
   );
-  heal(view.name, before, view.memory.good, draft);
+  const { problem: _, ...next } = heal(view, before, view.memory.good, world);
+  return next;
 }
 
-function waitTogether(runs: readonly Run[], leaving: readonly AppView[], draft: Draft): void {
-  const slow = runs.find(({ view }) => draft.phases.has(view.name))?.view.name ?? '';
-  for (const { view } of runs)
-    if (!draft.phases.has(view.name)) {
-      const text = `it waits for ${slow}, with which it exchanges a port`;
-      draft.setPhase(view.name, 'waiting', { code: 'port-conflict', text });
-    }
+/** Lets an app take over, starts what has done so once all that has to go is stopped, and ends the update of one that has passed. */
+function takeOver({ next, version, verdict }: Staged, handover: Handover, world: World): Next {
+  const hasPassed = verdict === 'passed';
+  const swapped = joined(next, swap({ view: next.view, version, hasPassed }, handover, world));
+  const started = handover.isStopping
+    ? { ...swapped, ...saying('updating') }
+    : joined(swapped, startNew(swapped.view, version, verdict === 'failing', world));
+  const isOver = hasPassed && pendingSlots(started.view, version).length === 0;
+  return isOver ? joined(started, finish(started.view, version, world)) : started;
+}
+
+function waitTogether(staged: readonly Staged[], leaving: readonly AppView[]): Next[] {
+  const slow = staged.find(({ next }) => next.says !== undefined)?.next;
+  const name = slow?.view.name ?? '';
   // Nobody knows how long a trouble takes: until then, what was to leave is kept.
-  const text = `it keeps running until ${slow}, which takes over its port, is ready`;
-  const isHeld = (draft.phases.get(slow)?.obstacle ?? null) !== null;
-  for (const { name } of leaving)
-    if (isHeld) draft.setPhase(name, 'kept', { code: 'port-conflict', text });
-    else draft.setPhase(name, 'updating');
+  const text = `it keeps running until ${name}, which takes over its port, is ready`;
+  const isHeld = (slow?.says?.obstacle ?? null) !== null;
+  return [
+    ...staged.map(({ next }) => ({ ...saying('waiting', exchange(name)), ...next })),
+    ...leaving.map((view) => ({
+      view,
+      steps: [],
+      ...(isHeld ? saying('kept', { code: 'port-conflict', text }) : saying('updating')),
+    })),
+  ];
 }
 
-function blockAll(runs: readonly Run[], leaving: readonly AppView[], obstacle: Obstacle, draft: Draft): void {
-  for (const { view } of runs) draft.setPhase(view.name, stateWithout(view), obstacle);
-  for (const { name } of leaving) draft.setPhase(name, 'kept', obstacle);
+function exchange(name: string): Obstacle {
+  return { code: 'port-conflict', text: `it waits for ${name}, with which it exchanges a port` };
+}
+
+function blockAll(staged: readonly Staged[], leaving: readonly AppView[], obstacle: Obstacle): Next[] {
+  return [
+    ...staged.map(({ next }) => ({ ...next, ...saying(stateWithout(next.view), obstacle) })),
+    ...leaving.map((view) => ({ view, steps: [], ...saying('kept', obstacle) })),
+  ];
 }

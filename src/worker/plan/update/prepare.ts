@@ -1,9 +1,10 @@
-import type { Draft } from '../draft.ts';
 import { containerName, labelsFor } from '../labels.ts';
 import type { Actual, Container, Foreign, Obstacle, Rules, Step } from '../model.ts';
-import type { Lane } from '../session.ts';
+import { type Next, saying } from '../next.ts';
+import { afterFailure, isDue, problemOf, without } from '../session.ts';
 import { type AppView, isOfVersion, type Slot } from '../view.ts';
 import type { Version } from '../wanted/version.ts';
+import type { World } from '../world.ts';
 import { discardStep } from './steps.ts';
 
 /** Networks that every engine has, or that the worker makes. */
@@ -19,26 +20,17 @@ export function pendingSlots({ slots }: AppView, version: Version): number[] {
 }
 
 /**
- * Stages a version: pulls its image and creates its containers, before anything that runs is touched. Returns whether all
- * is ready; otherwise the draft has the next steps, or the obstacle.
+ * Stages a version: pulls its image and creates its containers, before anything that runs is touched. Null if all is ready.
  */
-export function prepare(view: AppView, version: Version, draft: Draft): boolean {
+export function prepare(view: AppView, version: Version, world: World): Next | null {
   const pending = pendingSlots(view, version);
-  if (pending.length === 0) return true;
-  const { blind } = draft.world.actual;
-  if (blind !== null) {
-    draft.setPhase(view.name, stateWithout(view), { code: 'engine-unavailable', text: blind });
-    return false;
-  }
-  const image = stagedImage(view, version, draft.world.actual);
-  if (image === null) {
-    stageImage(view, version, draft);
-    return false;
-  }
+  if (pending.length === 0) return null;
+  const { blind } = world.actual;
+  if (blind !== null) return blocked(view, { code: 'engine-unavailable', text: blind });
+  const image = stagedImage(view, version, world.actual);
+  if (image === null) return stageImage(view, version, world);
   const missing = pending.filter((slot) => !isReady(view.slots.get(slot), version, image));
-  if (missing.length === 0) return true;
-  createNext(view, version, image, missing, draft);
-  return false;
+  return missing.length === 0 ? null : createNext(view, version, image, missing, world);
 }
 
 /** Whether the container that is to take over a slot has been created from the staged image. */
@@ -69,59 +61,42 @@ export function stagedImage(view: AppView, version: Version, { images }: Actual)
   return known.find((id) => id !== null && images.ids.has(id)) ?? null;
 }
 
-function stageImage(view: AppView, version: Version, draft: Draft): void {
-  const { name } = view;
-  const { world } = draft;
+function stageImage(view: AppView, version: Version, world: World): Next {
   const { record, change } = version;
   const reference = record.container_image;
   const local = world.actual.images.byReference.get(reference);
   const isEnough = reference.includes('@') || (record.pull_policy === 'missing' && change !== 'restart');
-  if (local !== undefined && isEnough) {
-    stageLocal(local);
-    return;
-  }
-  if (world.pulling.has(name)) {
-    draft.setPhase(name, 'pulling', problemOf(draft, name, 'pull', version.id));
-    return;
-  }
-  if (hasToWait(view, version, draft)) {
-    draft.setPhase(name, 'waiting');
-    return;
-  }
-  const trouble = draft.trouble(name, 'pull');
-  const hasTried = trouble?.id === version.id ? trouble.attempts : 0;
-  if (local !== undefined && hasTried >= PULLS_BEFORE_STALE) {
-    draft.useStale(name, version.id, trouble?.text ?? '');
-    stageLocal(local);
-    return;
+  if (local !== undefined && isEnough) return withImage(view, version, local);
+  const problem = problemOf(view.troubles.pull, version.id);
+  if (world.pulling.has(view.name)) return { view, steps: [], ...saying('pulling', problem) };
+  const waiting = spread(view, version, world);
+  if (waiting !== null) return { view: waiting, steps: [], ...saying('waiting') };
+  const { pull } = view.troubles;
+  if (local !== undefined && pull?.id === version.id && pull.attempts >= PULLS_BEFORE_STALE) {
+    const stale = { id: version.id, text: pull.text, since: world.wallTime };
+    return withImage({ ...view, stale }, version, local);
   }
   if (world.disk.lack !== null) {
     const text = `${world.disk.lack}; the image is pulled once there is room`;
-    draft.setPhase(name, stateWithout(view), { code: 'disk-pressure', text });
-    return;
+    return blocked(view, { code: 'disk-pressure', text });
   }
-  if (!draft.isDue(name, 'pull', version.id)) {
-    draft.setPhase(name, stateWithout(view), problemOf(draft, name, 'pull', version.id));
-    return;
-  }
-  draft.steps.push({ do: 'pull', app: name, id: version.id, image: reference });
-  draft.setPhase(name, 'pulling', problemOf(draft, name, 'pull', version.id));
-
-  function stageLocal(imageId: string): void {
-    draft.remember(name, { staged: { id: version.id, imageId } });
-    draft.clear(name, 'pull');
-    draft.setPhase(name, 'updating');
-  }
+  if (!isDue(pull, version.id, world.now)) return blocked(view, problem);
+  const step: Step = { do: 'pull', app: view.name, id: version.id, image: reference };
+  return { view, steps: [step], ...saying('pulling', problem) };
 }
 
-/** Spreads the pulls of a fleet over UPDATE_SPREAD. */
-function hasToWait({ name }: AppView, { id, change }: Version, draft: Draft): boolean {
-  const { now, random, rules, session } = draft.world;
-  if (rules.updateSpread === 0 || change === 'steady') return false;
-  const wait = session.waits[name];
-  if (wait?.id === id) return wait.until > now;
-  draft.wait(name, id, now + random * rules.updateSpread);
-  return true;
+function withImage(view: AppView, { id }: Version, imageId: string): Next {
+  const memory = { ...view.memory, staged: { id, imageId } };
+  const troubles = without(view.troubles, 'pull');
+  return { view: { ...view, memory, troubles }, steps: [], ...saying('updating') };
+}
+
+/** Spreads the pulls of a fleet over UPDATE_SPREAD. Null if the app has waited. */
+function spread(view: AppView, { id, change }: Version, { now, random, rules }: World): AppView | null {
+  const { wait } = view;
+  if (rules.updateSpread === 0 || change === 'steady') return null;
+  if (wait?.id === id) return wait.until > now ? view : null;
+  return { ...view, wait: { id, until: now + random * rules.updateSpread } };
 }
 
 function createNext(
@@ -129,54 +104,38 @@ function createNext(
   version: Version,
   imageId: string,
   slots: readonly number[],
-  draft: Draft,
-): void {
-  const { name } = view;
+  world: World,
+): Next {
   const wrong = slots.flatMap((slot) => view.slots.get(slot)?.next ?? []);
-  if (wrong.length > 0) {
-    if (isMadeFromAnother(wrong, version, imageId, draft)) return;
-    draft.steps.push(...wrong.map((next) => discardStep(next, draft)));
-    draft.setPhase(name, 'updating');
-    return;
-  }
-  const obstacle = obstacleFor(view, version, slots, draft);
-  if (obstacle !== null) {
-    draft.setPhase(name, stateWithout(view), obstacle);
-    return;
-  }
-  if (!draft.isDue(name, 'create', version.id)) {
-    draft.setPhase(name, stateWithout(view), problemOf(draft, name, 'create', version.id));
-    return;
-  }
-  for (const slot of slots) draft.steps.push(createStep(name, slot, version, imageId, draft.world.rules));
-  draft.setPhase(name, 'updating', problemOf(draft, name, 'create', version.id));
+  if (wrong.length > 0) return discardWrong(view, version, imageId, wrong, world);
+  const obstacle = obstacleFor(view, version, slots, world);
+  if (obstacle !== null) return blocked(view, obstacle);
+  const problem = problemOf(view.troubles.create, version.id);
+  if (!isDue(view.troubles.create, version.id, world.now)) return blocked(view, problem);
+  const steps = slots.map((slot) => createStep(view.name, slot, version, imageId, world.rules));
+  return { view, steps, ...saying('updating', problem) };
 }
 
 /**
- * Whether the engine says that containers which were just made for a version are of another image. It is tried again, with
- * growing delays, which are those of the pull: that a container is created ends those of its creation.
+ * Removes containers that cannot take over. If the engine says of one that was just made for the version that it is of another
+ * image, that is tried again with growing delays, which are those of the pull: that a container is created ends those of its
+ * creation.
  */
-function isMadeFromAnother(
-  next: readonly Container[],
+function discardWrong(
+  view: AppView,
   version: Version,
   imageId: string,
-  draft: Draft,
-): boolean {
-  const odd = next.find((one) => isNext(one, version) && one.imageId !== imageId);
-  if (odd === undefined) return false;
-  const { app, name } = odd;
-  const isDue = draft.isDue(app, 'pull', version.id);
-  const text = `the engine says that ${name} is of the image ${odd.imageId}, though it was created from ${imageId}`;
-  if (isDue) draft.note(app, 'pull', { code: 'create-failed', text, id: version.id });
-  draft.setPhase(
-    app,
-    stateWithout({ containers: draft.world.actual.containers.filter((one) => one.app === app) }),
-    {
-      code: 'create-failed',
-      text,
-    },
-  );
-  return !isDue;
+  wrong: readonly Container[],
+  world: World,
+): Next {
+  const steps = wrong.map((next) => discardStep(next, world.rules));
+  const odd = wrong.find((one) => isNext(one, version) && one.imageId !== imageId);
+  if (odd === undefined) return { view, steps, ...saying('updating') };
+  const text = `the engine says that ${odd.name} is of the image ${odd.imageId}, though it was created from ${imageId}`;
+  const problem: Obstacle = { code: 'create-failed', text };
+  if (!isDue(view.troubles.pull, version.id, world.now)) return blocked(view, problem);
+  const troubles = afterFailure(view.troubles, 'pull', { ...problem, id: version.id }, world);
+  return { view: { ...view, troubles }, steps, ...saying('updating') };
 }
 
 /** Returns the step that creates the container which is to take over a slot. */
@@ -197,7 +156,7 @@ function obstacleFor(
   view: AppView,
   { record }: Version,
   slots: readonly number[],
-  { world: { actual, rules, disk } }: Draft,
+  { actual, rules, disk }: World,
 ): Obstacle | null {
   const network = record.networks.find((name) => !OWN_NETWORKS.has(name) && !actual.networks.includes(name));
   if (network !== undefined)
@@ -214,13 +173,12 @@ export function nameTaken({ name }: Foreign): Obstacle {
   return { code: 'name-taken', text: `a container that is not Holdfast's has the name ${name}` };
 }
 
-/** Returns what a lane last failed with for an id; null if it has not. */
-export function problemOf(draft: Draft, app: string, lane: Lane, id: number): Obstacle | null {
-  const trouble = draft.trouble(app, lane);
-  return trouble?.id !== id ? null : { code: trouble.code, text: trouble.text };
+/** Returns what is said of an app that cannot be brought to its version now. */
+function blocked(view: AppView, obstacle: Obstacle | null): Next {
+  return { view, steps: [], ...saying(stateWithout(view), obstacle) };
 }
 
 /** Returns the state of an app that cannot be brought to its version: whether something runs meanwhile. */
-export function stateWithout({ containers }: Pick<AppView, 'containers'>): 'kept' | 'failing' {
+export function stateWithout({ containers }: AppView): 'kept' | 'failing' {
   return containers.some(({ state }) => state === 'running') ? 'kept' : 'failing';
 }

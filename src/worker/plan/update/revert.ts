@@ -1,14 +1,15 @@
-import type { Draft } from '../draft.ts';
 import { containerName } from '../labels.ts';
 import type { Container, Step } from '../model.ts';
+import type { Next } from '../next.ts';
+import { isDue, without } from '../session.ts';
 import { type AppView, isUp, type Slot } from '../view.ts';
+import type { World } from '../world.ts';
 import { createStep } from './prepare.ts';
 import { discardStep, renameStep, stopStep } from './steps.ts';
 
 /** A version that is taken back. */
-export interface Reverting {
-  view: AppView;
-  /** The id of the version to take back; null for an app that only has to come back. */
+interface Failing {
+  /** Null for an app that only has to come back. */
   id: number | null;
   source: string;
   /** Whether its containers stay as `.failed`: the mark by which the id is not tried again. */
@@ -16,57 +17,57 @@ export interface Reverting {
 }
 
 /**
- * Takes versions back that failed: first all of their containers are stopped, then the old ones get their names again.
- * Returns whether that is done; what has come back is started by `heal`.
+ * Takes a version back that failed: first all of its containers are stopped, then the old ones get their names again.
+ * Without steps, that is done; what has come back is started by `heal`.
  */
-export function revert(apps: readonly Reverting[], draft: Draft): boolean {
-  const before = draft.steps.length;
-  const running = apps.flatMap((app) => ofFailed(app).filter(isUp));
-  draft.steps.push(...running.map((container) => stopStep(container, draft)));
-  if (running.length > 0) return false;
-  for (const app of apps)
-    for (const [number, slot] of app.view.slots) draft.steps.push(...stepsFor(app, number, slot, draft));
-  if (draft.steps.length > before) return false;
-  for (const app of apps) draft.steps.push(...remake(app, draft));
-  return draft.steps.length === before;
-}
-
-function ofFailed({ view, id, source }: Reverting): Container[] {
-  return [...view.slots.values()]
-    .flatMap(({ current, next }) => [current, next])
-    .filter((container) => container !== undefined)
-    .filter((container) => container.appId === id && container.source === source);
-}
-
-function stepsFor(app: Reverting, number: number, slot: Slot, draft: Draft): Step[] {
-  const { view, id, source, keepsFailed } = app;
-  const isFailed = (container: Container | undefined): container is Container =>
-    container?.appId === id && container?.source === source;
-  if (isFailed(slot.next)) return [discardStep(slot.next, draft)];
-  if (isFailed(slot.current)) {
-    if (!keepsFailed) return [discardStep(slot.current, draft)];
-    if (slot.failed !== undefined) return [discardStep(slot.failed, draft)];
-    return [renameStep(slot.current, containerName(draft.world.rules.prefix, view.name, number, 'failed'))];
-  }
-  if (slot.current !== undefined || slot.old === undefined) return [];
+export function revert(view: AppView, failing: Failing, world: World): Next {
+  const running = ofFailed(view, failing).filter(isUp);
+  if (running.length > 0)
+    return { view, steps: running.map((container) => stopStep(container, world.rules)) };
+  const steps = [...view.slots].flatMap(([, slot]) => discards(slot, failing, world));
+  const back = [...view.slots].flatMap(([, slot]) => returns(slot, failing, world));
   // What comes back starts at once, however often it was healed before.
-  draft.clear(view.name, 'heal');
-  return [renameStep(slot.old, containerName(draft.world.rules.prefix, view.name, number, 'current'))];
+  const troubles = back.length > 0 ? without(view.troubles, 'heal') : view.troubles;
+  const all = [...steps, ...back];
+  return { view: { ...view, troubles }, steps: all.length > 0 ? all : remake(view, world) };
+}
+
+function isOf(container: Container | undefined, { id, source }: Failing): container is Container {
+  return container?.appId === id && container?.source === source;
+}
+
+function ofFailed({ slots }: AppView, failing: Failing): Container[] {
+  return [...slots.values()]
+    .flatMap(({ current, next }) => [current, next])
+    .filter((container) => isOf(container, failing));
+}
+
+/** What of a slot failed goes, or gets the mark. */
+function discards({ next, current, failed }: Slot, failing: Failing, { rules }: World): Step[] {
+  if (isOf(next, failing)) return [discardStep(next, rules)];
+  if (!isOf(current, failing)) return [];
+  if (!failing.keepsFailed) return [discardStep(current, rules)];
+  if (failed !== undefined) return [discardStep(failed, rules)];
+  return [renameStep(current, containerName(rules.prefix, current.app, current.slot, 'failed'))];
+}
+
+function returns({ next, current, old }: Slot, failing: Failing, { rules }: World): Step[] {
+  if (isOf(next, failing) || current !== undefined || old === undefined) return [];
+  return [renameStep(old, containerName(rules.prefix, old.app, old.slot, 'current'))];
 }
 
 /** Recreates containers of the good version that are gone, from its image. */
-function remake({ view }: Reverting, draft: Draft): Step[] {
+function remake(view: AppView, { rules, actual, now }: World): Step[] {
   const { good } = view.memory;
-  const { rules, actual } = draft.world;
   if (good === null || good.record === null || good.imageId === null || !good.record.running) return [];
-  if (!actual.images.ids.has(good.imageId) || !draft.isDue(view.name, 'create', good.id)) return [];
+  if (!actual.images.ids.has(good.imageId) || !isDue(view.troubles.create, good.id, now)) return [];
   const { record, imageId } = good;
   return Array.from({ length: good.count }, (_, index) => index + 1).flatMap((slot) => {
     const { current, next } = view.slots.get(slot) ?? {};
     if (current !== undefined) return [];
     if (next !== undefined && next.appId === good.id)
       return [renameStep(next, containerName(rules.prefix, view.name, slot, 'current'))];
-    if (next !== undefined) return [discardStep(next, draft)];
+    if (next !== undefined) return [discardStep(next, rules)];
     return [createStep(view.name, slot, { ...good, record }, imageId, rules)];
   });
 }

@@ -1,14 +1,7 @@
-import type { Draft } from '../draft.ts';
-import type { Container, Step } from '../model.ts';
+import type { Container, Rules, Step } from '../model.ts';
 import { isUp } from '../view.ts';
 
-/** Notes that the worker itself stops the container, so that it has not ended because its work is done. */
-export function stopStep({ id, app, name, stopTimeout }: Container, draft: Draft): Step {
-  const { actual, rules } = draft.world;
-  const others = draft
-    .stoppedOf(app)
-    .filter((other) => other !== id && actual.containers.some((container) => container.id === other));
-  draft.remember(app, { stopped: [...others, id] });
+export function stopStep({ id, app, name, stopTimeout }: Container, rules: Rules): Step {
   return { do: 'stop', app, container: id, name, grace: stopTimeout ?? rules.stopTimeout };
 }
 
@@ -17,8 +10,8 @@ export function renameStep({ id, app, name }: Container, to: string): Step {
 }
 
 /** The next step towards a container that is gone: it is stopped with its grace first, whoever started it. */
-export function discardStep(container: Container, draft: Draft): Step {
-  if (isUp(container)) return stopStep(container, draft);
+export function discardStep(container: Container, rules: Rules): Step {
+  if (isUp(container)) return stopStep(container, rules);
   const { id, app, name } = container;
   return { do: 'remove', app, container: id, name };
 }

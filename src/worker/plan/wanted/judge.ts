@@ -1,6 +1,6 @@
 import type { Failed, Good } from '../memory.ts';
 import type { Obstacle, Wanted, WantedApp } from '../model.ts';
-import { isPassing, type Session } from '../session.ts';
+import { isPassing } from '../session.ts';
 import type { AppView } from '../view.ts';
 import { type Version, versionOf } from './version.ts';
 
@@ -14,7 +14,7 @@ export type Aim =
   | { kind: 'stay'; obstacle: Obstacle | null; failed: Failed | null };
 
 /** Returns what is to become of an app (docs/devices.md, "When a device acts"). */
-export function judge(view: AppView, wanted: Wanted | null, session: Session, now: number): Aim {
+export function judge(view: AppView, wanted: Wanted | null, now: number): Aim {
   const app = view.wanted;
   if (wanted === null) return stay(null);
   if (app === null) return { kind: 'stop', heir: null };
@@ -24,7 +24,7 @@ export function judge(view: AppView, wanted: Wanted | null, session: Session, no
   const obstacle = has === null ? null : obstacleOf(app, has);
   if (obstacle !== null) return stay(obstacle);
   const takenBack = view.memory.failed ?? markedVersion(view, wanted.source);
-  const failed = failedVersion(view, app, takenBack, session, now);
+  const failed = failedVersion(view, app, takenBack, now);
   if (failed !== null) return stay({ code: failed.code, text: failed.text }, failed);
   if (!app.record.running) return { kind: 'stop', heir: null };
   return { kind: 'run', version: versionOf(app, wanted.source, has, takenBack) };
@@ -59,13 +59,12 @@ function markedVersion({ slots }: AppView, source: string): Failed | null {
 
 /** Returns the wanted version if it has failed here and is not to be tried again now. */
 function failedVersion(
-  { memory }: AppView,
-  { name, id }: WantedApp,
+  { memory, troubles }: AppView,
+  { id }: WantedApp,
   takenBack: Failed | null,
-  { troubles }: Session,
   now: number,
 ): Failed | null {
   if (memory.retry === id || takenBack?.id !== id) return null;
   if (memory.failed === null || !isPassing(takenBack.code)) return takenBack;
-  return (troubles[name]?.start?.nextTry ?? 0) <= now ? null : takenBack;
+  return (troubles.start?.nextTry ?? 0) <= now ? null : takenBack;
 }

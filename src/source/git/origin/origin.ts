@@ -90,7 +90,7 @@ export async function pushRef(
     await transfers.run(commands.push(ref, from, to), limit);
     return { kind: 'done', reason: '' };
   } catch (error) {
-    return pushFailure(error, ref);
+    return pushFailure(error);
   }
 }
 
@@ -214,17 +214,7 @@ const TABLES_LOCKED = /^remote: error: cannot lock references\s*$/m;
 /** git's message for a ref `a/b` that cannot be made because a ref `a` or `a/b/c` exists. */
 const NAME_CONFLICT = /'([^']*)' exists; cannot create '([^']*)'/;
 
-/** Printed before anything is sent: to git, a branch or tag whose name ends with the full name of a ref matches it, too. */
-const AMBIGUOUS = /^error: dst refspec \S+ matches more than one/m;
-
-/** Printed if only such a branch or tag exists: git takes it for the ref, which was expected not to exist. */
-const MISTAKEN_REF = /^!\t[^\t:]*:([^\t]*)\t\[rejected\] \(stale info\)$/m;
-
-function pushFailure(error: unknown, ref: string): PushOutcome {
-  if (isForOtherRef(error, ref)) {
-    const message = `origin has another ref whose name ends with ${ref}, so git does not push to it; find it with "git ls-remote origin ${ref}", and delete it`;
-    throw new HoldfastError('conflict', message, {}, error);
-  }
+function pushFailure(error: unknown): PushOutcome {
   const reason = error instanceof GitFailure ? rejectionReason(error) : undefined;
   if (reason === undefined) throw unreachable(error);
   const [, locked] = LOCKED.exec((error as GitFailure).stderr) ?? [];
@@ -240,13 +230,6 @@ function pushFailure(error: unknown, ref: string): PushOutcome {
   if (STALE.test(reason)) return { kind: 'stale', reason: text };
   if (MOVED.test(reason)) return { kind: 'moved', reason: text, cause: error };
   throw new HoldfastError('conflict', `origin rejected the push: ${text}`, {}, error);
-}
-
-/** Whether git would have moved another ref, or did not know which ref was meant. */
-function isForOtherRef(error: unknown, ref: string): boolean {
-  const text = stderrOf(error);
-  const [, pushed = ref] = MISTAKEN_REF.exec(text) ?? [];
-  return AMBIGUOUS.test(text) || pushed !== ref;
 }
 
 /**

@@ -1,14 +1,6 @@
 import type { LogQuery } from '../../../history/history.ts';
 import { objectId } from './object-ids.ts';
-import {
-  aliasesOf,
-  branchAtOrigin,
-  isOriginRef,
-  originRef,
-  recordAtOrigin,
-  refName,
-  refToRead,
-} from './ref-names.ts';
+import { branchAtOrigin, isOriginRef, originRef, recordAtOrigin, refName, refToRead } from './ref-names.ts';
 
 /**
  * A command line for git. Every one is built in this file, from a fixed template that takes only object ids and names
@@ -61,14 +53,13 @@ export const commands = {
   checkObjects: () => command('fsck', '--no-reflogs', '--no-dangling', '--no-progress'),
   /** With progress, git prints something every second, so silence means that the connection has stalled. */
   fetch: (branch: string, record: string, showsProgress: boolean) =>
-    command(...fetchArguments(showsProgress), ...branchAtOrigin(refName(branch)), recordAtOrigin(record)),
+    command(...fetchArguments(showsProgress), branchAtOrigin(refName(branch)), recordAtOrigin(record)),
   /** Fetches only the record: if one of the requested refs is missing, git fetches none of them. */
   fetchRecord: (record: string, showsProgress: boolean) =>
     command(...fetchArguments(showsProgress), recordAtOrigin(record)),
   /**
    * Moves a ref of origin by compare-and-swap; null means that the ref must not exist. The progress shows whether
-   * anything was sent. The other leases demand that no ref exists that git could take for this one; if several leases
-   * match a ref, the first one counts.
+   * anything was sent.
    */
   push: (ref: string, from: string | null, to: string) =>
     command(
@@ -76,8 +67,7 @@ export const commands = {
       '--porcelain',
       '--no-verify',
       '--progress',
-      ...aliasesOf(refName(ref)).map((alias) => `--force-with-lease=${alias}:`),
-      `--force-with-lease=${ref}:${from === null ? '' : objectId(from)}`,
+      `--force-with-lease=${refName(ref)}:${from === null ? '' : objectId(from)}`,
       '--end-of-options',
       'origin',
       `${objectId(to)}:${refName(ref)}`,

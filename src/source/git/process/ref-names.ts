@@ -65,37 +65,15 @@ export function recordTracking(record: string): string {
   throw new HoldfastError('internal', 'not the ref of a record');
 }
 
-/**
- * Refspec for a record of ids at origin, if it has one. A pattern, because git fails for the full name of a ref that origin
- * lacks, or takes a branch or tag whose name ends with it (`aliasesOf`).
- */
+/** Refspec for a record of ids at origin, if it has one. A pattern, because git fails for the full name of a ref that origin lacks. */
 export function recordAtOrigin(record: string): string {
   return `+${record}*:${recordTracking(record)}*`;
 }
 
-/**
- * Refspecs for a branch of origin, and for nothing else. If origin lacks the full name, git takes another ref that ends
- * with it (`aliasesOf`). So the branch is requested by its shorter name (`heads/main`), too, which then leads to yet
- * another ref, and git refuses to fetch two refs into one (`NO_BRANCH`): either both names lead to the branch, or
- * nothing is fetched.
- */
-export function branchAtOrigin(branch: string): string[] {
-  const tracking = trackingRef(branch);
-  return [branch, branch.replace(/^refs\//, '')].map((name) => `+${name}:${tracking}`);
+/** Refspec for a branch of origin. */
+export function branchAtOrigin(branch: string): string {
+  return `+${branch}:${trackingRef(branch)}`;
 }
 
-/**
- * git's messages if origin does not have the branch: a name leads to no ref, or the two names lead to different refs.
- */
-export const NO_BRANCH = /couldn't find remote ref|Cannot fetch both \S+ and \S+ to refs\/remotes\/origin\//;
-
-/** The refs of origin that git takes for a full name if no ref has that name, by the rules of `gitrevisions`. */
-export function aliasesOf(ref: string): string[] {
-  return [
-    `refs/${ref}`,
-    `refs/tags/${ref}`,
-    `refs/heads/${ref}`,
-    `refs/remotes/${ref}`,
-    `refs/remotes/${ref}/HEAD`,
-  ];
-}
+/** git's message if origin does not have the branch. */
+export const NO_BRANCH = /couldn't find remote ref/;

@@ -9,7 +9,7 @@ import { asUnavailable } from '../process/guarded.ts';
 import { objectId } from '../process/object-ids.ts';
 import { askGit, GitFailure, MAX_OUTPUT, runGit } from '../process/run.ts';
 import type { Followed } from '../refs/followed.ts';
-import { unreadableCommit } from '../refs/tips.ts';
+import { branchTip, unreadableCommit } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
 import { readBlame } from './blame.ts';
 import { findFolder } from './folder-tree.ts';
@@ -50,7 +50,7 @@ export function createReader(
   };
 
   return {
-    head: () => asUnavailable(async () => readHead(objects, await follow(), close)),
+    head: () => asUnavailable(async () => readHead(repository, objects, await follow(), close)),
     resolve: (name) => asUnavailable(() => resolveName(repository, objects, name)),
     folderTree: (revision) => asUnavailable(() => findFolder(repository, objects, objectId(revision))),
     entriesAt: (revision) =>
@@ -85,16 +85,17 @@ export function createReader(
  * cannot be read: because it is damaged, or in another repository whose disk is not mounted.
  */
 async function readHead(
+  repository: Repository,
   objects: ObjectReader,
   { branch, at }: Followed,
   restart: () => Promise<void>,
 ): Promise<Head> {
-  if (at === null) return { branch, revision: null };
   const lookUp = () => objects.info(`${at}^{commit}`);
   // A running git does not notice that a disk is mounted again.
   const commit = (await lookUp()) ?? (await restart().then(lookUp));
-  if (commit === null) throw unreadableCommit(branch);
-  return { branch, revision: commit.id };
+  if (commit !== null) return { branch, revision: commit.id };
+  if (branch === null || (await branchTip(repository, branch)) !== null) throw unreadableCommit(branch);
+  return { branch, revision: null };
 }
 
 async function readList({ context }: Repository, tree: string): Promise<TreeEntry[]> {

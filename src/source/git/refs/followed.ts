@@ -1,19 +1,18 @@
 import { readIfExists } from '../../../disk/read.ts';
 import type { Repository } from '../repository/repository.ts';
-import { branchTip, currentBranch, realBranch } from './tips.ts';
+import { currentBranch, realBranch } from './tips.ts';
 
 /** The branch or commit of a repository that is served. */
 export interface Followed {
   /** Full name of the branch that writes go to; null if there is none. */
   branch: string | null;
-  /** The commit's id, or `HEAD` if HEAD is detached; null for a branch without a commit. */
-  at: string | null;
+  /** What names the commit: the branch, `HEAD` if HEAD is detached, or an id. */
+  at: string;
 }
 
 /** Follows a branch, whatever is checked out. */
 export async function followedBranch(repository: Repository, name: string): Promise<Followed> {
-  const branch = await realBranch(repository, name);
-  return onBranch(repository, branch);
+  return onBranch(await realBranch(repository, name));
 }
 
 /**
@@ -29,12 +28,12 @@ export async function followedHead(repository: Repository): Promise<Followed> {
 /** Resolves to null if HEAD is detached on purpose. */
 async function branchOrStart(repository: Repository): Promise<Followed | null> {
   const branch = await currentBranch(repository);
-  if (branch !== null) return onBranch(repository, branch);
+  if (branch !== null) return onBranch(branch);
   return (await startOfRebase(repository)) ?? (await startOfBisection(repository));
 }
 
-async function onBranch(repository: Repository, branch: string): Promise<Followed> {
-  return { branch, at: await branchTip(repository, branch) };
+function onBranch(branch: string): Followed {
+  return { branch, at: branch };
 }
 
 /** git has two kinds of rebase, each with a folder for its state. `git am` uses one of them too, but leaves HEAD alone. */
@@ -42,22 +41,21 @@ async function startOfRebase(repository: Repository): Promise<Followed | null> {
   const { gitFolder } = repository;
   for (const folder of ['rebase-merge', 'rebase-apply']) {
     const name = await readState(`${gitFolder}/${folder}/head-name`);
-    if (name === 'detached HEAD')
-      return parseStart(repository, await readState(`${gitFolder}/${folder}/orig-head`));
-    if (name.startsWith('refs/heads/')) return onBranch(repository, name);
+    if (name === 'detached HEAD') return parseStart(await readState(`${gitFolder}/${folder}/orig-head`));
+    if (name.startsWith('refs/heads/')) return onBranch(name);
   }
   return null;
 }
 
 async function startOfBisection(repository: Repository): Promise<Followed | null> {
-  return parseStart(repository, await readState(`${repository.gitFolder}/BISECT_START`));
+  return parseStart(await readState(`${repository.gitFolder}/BISECT_START`));
 }
 
 /** Parses where git recorded that an operation started: the id of a commit, or the short name of a branch. */
-async function parseStart(repository: Repository, start: string): Promise<Followed | null> {
+function parseStart(start: string): Followed | null {
   if (start === '') return null;
   if (/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(start)) return { branch: null, at: start };
-  return onBranch(repository, `refs/heads/${start}`);
+  return onBranch(`refs/heads/${start}`);
 }
 
 /**

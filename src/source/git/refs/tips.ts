@@ -1,4 +1,4 @@
-import { lstat, readFile } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { readIfExists, readSmallFile } from '../../../disk/read.ts';
 import { HoldfastError } from '../../../errors.ts';
 import { commands, type GitCommand } from '../process/commands.ts';
@@ -9,37 +9,8 @@ import type { Repository } from '../repository/repository.ts';
 /** What reading refs needs of a repository. */
 type RefStore = Pick<Repository, 'context' | 'commonFolder'>;
 
-/** The content of a ref's own file. */
-const LOOSE_ID = /^([0-9a-f]{40}|[0-9a-f]{64})\s/;
-
 /** Resolves to the ids that refs name, of objects of any type; null for each ref that does not exist. */
-export async function refTips(repository: RefStore, refs: readonly string[]): Promise<(string | null)[]> {
-  const tips: (string | null)[] = [];
-  for (const ref of refs) {
-    const tip = await tipInFiles(repository, ref);
-    if (tip === undefined) return askTips(repository, refs);
-    tips.push(tip);
-  }
-  return tips;
-}
-
-/** Reads a ref without a process; undefined if only git can: the ref is in a table, symbolic or damaged. */
-async function tipInFiles(repository: RefStore, ref: string): Promise<string | null | undefined> {
-  const text = await readIfExists(`${repository.commonFolder}/${ref}`);
-  if (text !== null) return LOOSE_ID.exec(text)?.[1];
-  const packed = await packedTip(repository, ref);
-  return packed === null && !(await hasRefFiles(repository)) ? undefined : packed;
-}
-
-/** Whether refs are files; a repository with ref tables has a file at `refs/heads`. */
-async function hasRefFiles({ commonFolder }: RefStore): Promise<boolean> {
-  return lstat(`${commonFolder}/refs/heads`).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-}
-
-async function askTips({ context }: RefStore, refs: readonly string[]): Promise<(string | null)[]> {
+export async function refTips({ context }: RefStore, refs: readonly string[]): Promise<(string | null)[]> {
   const lines = (await runGit(context, commands.refTip(...refs))).split('\n');
   return refs.map((ref) => {
     const line = lines.find((text) => text.endsWith(` ${ref}`));
@@ -62,37 +33,13 @@ export function isRefMismatch(error: unknown): boolean {
 /**
  * Resolves to the id that a branch's ref names, whether or not that commit exists; null if there is no such ref. Rejects
  * as `unavailable` for a ref that a loss of power has emptied.
- *
- * Only the ref of exactly this name counts. If it does not exist, `rev-parse` and `cat-file` would resolve a ref whose
- * name ends with it, such as `refs/heads/refs/heads/main`.
  */
-export async function branchTip(repository: Repository, branch: string): Promise<string | null> {
+export async function branchTip(repository: RefStore, branch: string): Promise<string | null> {
+  const [tip = null] = await refTips(repository, [branch]);
+  if (tip !== null) return tip;
   const text = await readIfExists(`${repository.commonFolder}/${branch}`);
-  const [, id] = LOOSE_ID.exec(text ?? '') ?? [];
-  if (id !== undefined) return id;
-  const packed = text === null ? await packedTip(repository, branch) : null;
-  if (typeof packed === 'string') return packed;
-  // The ref is in a table, symbolic, or does not exist.
-  const [tip = null] = await askTips(repository, [branch]);
-  if (tip === null && text !== null && !text.startsWith('ref:')) throw unreadableCommit(branch);
-  return tip;
-}
-
-/**
- * Resolves to the id in `packed-refs` of a ref that has no file of its own: a clone keeps its branches there until they
- * move. Null if it has none, also if the name is not UTF-8; undefined if the file cannot be read, which git explains.
- */
-async function packedTip({ commonFolder }: RefStore, ref: string): Promise<string | null | undefined> {
-  const packed = await readFile(`${commonFolder}/packed-refs`).catch(emptyIfMissing);
-  if (packed === undefined) return undefined;
-  const end = packed.indexOf(` ${ref}\n`);
-  if (end < 0) return null;
-  const id = packed.toString('latin1', packed.lastIndexOf('\n', end) + 1, end);
-  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(id) ? id : undefined;
-}
-
-function emptyIfMissing({ code }: NodeJS.ErrnoException): Buffer | undefined {
-  return code === 'ENOENT' ? Buffer.alloc(0) : undefined;
+  if (text !== null && !text.startsWith('ref:')) throw unreadableCommit(branch);
+  return null;
 }
 
 /** Returns the error for a branch whose commit cannot be read; null stands for HEAD. */

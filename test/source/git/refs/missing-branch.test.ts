@@ -28,27 +28,6 @@ describe('noSuchBranch', () => {
 });
 
 describe.each(['refs/heads/refs/heads/main', 'refs/tags/refs/heads/main'])('the ref %s', (other) => {
-  it('does not stand in for a missing branch of GIT_BRANCH', async () => {
-    const { git, commit, folder } = await testRepository();
-    await commit({ a: '' });
-    await git('switch', '--quiet', '-c', 'side');
-    await git('update-ref', '-d', MAIN);
-    await git('update-ref', other, 'HEAD');
-    const { reader } = await openSource(folder, 'main');
-    await expect(reader.head()).rejects.toMatchObject({
-      kind: 'unavailable',
-      message: expect.stringContaining('no branch "main"'),
-    });
-  });
-
-  it('does not stand in for a branch that is checked out and has no commit yet', async () => {
-    const { git, commit, folder } = await testRepository();
-    await git('update-ref', other, await commit({ a: '' }));
-    await git('update-ref', '-d', MAIN);
-    const { reader } = await openSource(folder);
-    expect(await reader.head()).toEqual({ branch: MAIN, revision: null });
-  });
-
   it('is not confused with the branch if both refs are packed', async () => {
     const { git, commit, folder } = await testRepository();
     await git('update-ref', other, await commit({ a: '' }));

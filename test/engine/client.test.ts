@@ -72,11 +72,9 @@ describe('the client of a real Docker', () => {
     expect(await engine.inspect(id)).toEqual<ContainerDetails>({
       restarts: 0,
       exitCode: null,
-      error: '',
       healthLimit: 10,
       stopTimeout: null,
       restart: 'unless-stopped',
-      isOutOfMemory: false,
     });
     expect(await run(id, 'sh', '-c', '/bin/busybox echo $COLOUR')).toBe('a=b');
     await engine.restart(id, 1);

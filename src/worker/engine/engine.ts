@@ -93,16 +93,12 @@ export interface ContainerDetails {
   restarts: number;
   /** Of its last end; null while it runs, and before its first start. */
   exitCode: number | null;
-  /** What the engine says of a start that failed; empty otherwise. */
-  error: string;
   /** Seconds after which its health check must have succeeded, by its own settings; null without a health check. */
   healthLimit: number | null;
   /** Seconds that it has to stop, if it was created with such a time. */
   stopTimeout: number | null;
   /** The policy by which the engine starts it again, as an app writes it; null if the engine does not say. */
   restart: string | null;
-  /** Whether the engine ended it for want of memory. */
-  isOutOfMemory: boolean;
 }
 
 export interface Image {
@@ -111,8 +107,6 @@ export interface Image {
   tags: readonly string[];
   /** References with digests: `ghcr.io/acme/web@sha256:…`. */
   digests: readonly string[];
-  /** Bytes. */
-  size: number;
 }
 
 /** A container to create. The engine turns the app's record into its own terms. */

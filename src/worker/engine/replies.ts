@@ -85,11 +85,9 @@ export function detailsOf(reply: Reply): ContainerDetails {
   return {
     restarts: number(reply['RestartCount']),
     exitCode: hasEnded ? exitCode : null,
-    error: text(state['Error']),
     healthLimit: healthLimitOf(map(config['Healthcheck'])),
     stopTimeout: number(config['StopTimeout']) || null,
     restart: restartOf(reply),
-    isOutOfMemory: state['OOMKilled'] === true,
   };
 }
 
@@ -98,7 +96,6 @@ export function imageOf(reply: Reply): Image {
     id: text(reply['Id']),
     tags: texts(reply['RepoTags']).filter((tag) => !tag.includes('<none>')),
     digests: texts(reply['RepoDigests']).filter((digest) => !digest.includes('<none>')),
-    size: number(reply['Size']),
   };
 }
 
@@ -203,10 +200,9 @@ function map(value: unknown): Reply {
 }
 
 /** `no`, `unless-stopped`, `on-failure:3`, ... */
-function restartOf(reply: EngineReply): string | null {
-  const host = reply['HostConfig'];
-  const policy = isMapValue(host) && isMapValue(host['RestartPolicy']) ? host['RestartPolicy'] : {};
-  const { Name: name, MaximumRetryCount: most } = policy;
-  if (typeof name !== 'string' || name === '') return null;
-  return name === 'on-failure' && typeof most === 'number' && most > 0 ? `${name}:${most}` : name;
+function restartOf(reply: Reply): string | null {
+  const policy = map(map(reply['HostConfig'])['RestartPolicy']);
+  const [name, most] = [text(policy['Name']), number(policy['MaximumRetryCount'])];
+  if (name === '') return null;
+  return name === 'on-failure' && most > 0 ? `${name}:${most}` : name;
 }

@@ -49,7 +49,6 @@ export function describeClient(title: string, open: () => Promise<ContractEngine
         id: expect.stringMatching(/^sha256:/),
         tags: [reference('v1')],
         digests: [byDigest],
-        size: expect.toSatisfy((bytes: number) => bytes > 2 ** 20),
       });
       expect(await engine.pull(byDigest, never)).toEqual(image);
       expect(await engine.image(image.id)).toEqual(image);
@@ -87,7 +86,6 @@ export function describeClient(title: string, open: () => Promise<ContractEngine
       expect(await engine.inspect(id)).toMatchObject({
         restarts: 0,
         exitCode: null,
-        error: '',
         healthLimit: expect.any(Number),
         restart: 'unless-stopped',
       });
@@ -161,8 +159,7 @@ export function describeClient(title: string, open: () => Promise<ContractEngine
       const second = await create(given, 'v2', PORT, { name: 'web-2' });
       await engine.start(first);
       await rejects(engine.start(second), 'port-taken', /28080/);
-      const error = expect.stringMatching(/28080/);
-      expect(await engine.inspect(second)).toMatchObject({ exitCode: 128, error });
+      expect(await engine.inspect(second)).toMatchObject({ exitCode: 128 });
       expect(await summary(given, second)).toMatchObject({ state: 'created' });
       await engine.stop(first, 1);
       await engine.start(second);

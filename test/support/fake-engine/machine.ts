@@ -27,7 +27,6 @@ export interface FakeContainer {
   exitCode: number;
   error: string;
   restarts: number;
-  isOutOfMemory: boolean;
   log: string[];
   /** How often it was started, by a call or by the engine. */
   starts: number;
@@ -91,7 +90,6 @@ export class Machine {
       exitCode: 0,
       error: '',
       restarts: 0,
-      isOutOfMemory: false,
       log: [],
       starts: 0,
     };

@@ -134,7 +134,7 @@ function inspect(container: FakeContainer): unknown {
     Name: `/${container.name}`,
     Image: own.id,
     RestartCount: container.restarts,
-    State: { Status: state, ExitCode: exitCode, Error: error, OOMKilled: container.isOutOfMemory },
+    State: { Status: state, ExitCode: exitCode, Error: error },
     Config: {
       Image: container.body.Image,
       Env: container.body.Env,

@@ -1,5 +1,5 @@
 import type { TroubleCode } from '../../protocol/report.ts';
-import type { Memory } from './memory.ts';
+import type { AppMemory, Memory } from './memory.ts';
 import type { Actual, Step } from './model.ts';
 import { isWayBackFree } from './ports/ports.ts';
 import { afterFailure, type Lane, type Moment, type Session, type Troubles, without } from './session.ts';
@@ -28,32 +28,38 @@ export function learn(known: Knowledge, result: StepResult, actual: Actual, mome
 }
 
 function learnSuccess(
-  { memory, session }: Knowledge,
+  known: Knowledge,
   { step, imageId }: Extract<StepResult, { ok: true }>,
   actual: Actual,
   { now, wallTime }: Moment,
 ): Knowledge {
+  const { memory, session } = known;
   if (step.do === 'pull' && imageId !== undefined) {
-    const app = { ...(memory.apps[step.app] ?? NO_MEMORY), staged: { id: step.id, imageId } };
     const pulled = { ...memory.pulled, [imageId]: { reference: step.image, lastUse: wallTime } };
     return {
-      memory: { ...memory, apps: { ...memory.apps, [step.app]: app }, pulled },
+      memory: withApp({ ...memory, pulled }, step.app, { staged: { id: step.id, imageId } }),
       session: withTroubles(session, step.app, (before) => without(before, 'pull')),
     };
   }
-  if (step.do === 'create') {
-    const used = memory.pulled[step.imageId];
-    const pulled =
-      used === undefined
-        ? memory.pulled
-        : { ...memory.pulled, [step.imageId]: { ...used, lastUse: wallTime } };
+  if (step.do === 'create')
     return {
-      memory: { ...memory, pulled },
+      memory: withUse(memory, step.imageId, wallTime),
       session: withTroubles(session, step.app, (before) => without(before, 'create')),
     };
-  }
-  if (step.do !== 'start' && step.do !== 'restart') return { memory, session };
-  return learnStart({ memory, session }, step, actual, now);
+  return step.do === 'start' || step.do === 'restart' ? learnStart(known, step, actual, now) : known;
+}
+
+function withApp(memory: Memory, app: string, change: Partial<AppMemory>): Memory {
+  return {
+    ...memory,
+    apps: { ...memory.apps, [app]: { ...(memory.apps[app] ?? NO_MEMORY), ...change } },
+  };
+}
+
+function withUse(memory: Memory, imageId: string, lastUse: number): Memory {
+  const used = memory.pulled[imageId];
+  if (used === undefined) return memory;
+  return { ...memory, pulled: { ...memory.pulled, [imageId]: { ...used, lastUse } } };
 }
 
 function learnStart(
@@ -70,13 +76,9 @@ function learnStart(
 }
 
 function withStarted(memory: Memory, { app, container }: { app: string; container: string }): Memory {
-  const { stopped = [], ...known } = memory.apps[app] ?? NO_MEMORY;
-  if (!stopped.includes(container)) return memory;
-  const still = stopped.filter((id) => id !== container);
-  return {
-    ...memory,
-    apps: { ...memory.apps, [app]: { ...known, ...(still.length > 0 && { stopped: still }) } },
-  };
+  const { stopped } = memory.apps[app] ?? NO_MEMORY;
+  if (stopped?.includes(container) !== true) return memory;
+  return withApp(memory, app, { stopped: stopped.filter((id) => id !== container) });
 }
 
 const LANES: Readonly<Record<Step['do'], Lane>> = {
@@ -98,9 +100,8 @@ function learnFailure(
   const { step, code, text } = result;
   const { memory } = known;
   const id = idOf(step);
-  const app = memory.apps[step.app] ?? NO_MEMORY;
   // A container that was good before and does not start is healed, with growing delays.
-  const lane = step.do === 'start' && (app.good?.id ?? 0) === id ? 'heal' : LANES[step.do];
+  const lane = step.do === 'start' && (memory.apps[step.app]?.good?.id ?? 0) === id ? 'heal' : LANES[step.do];
   const trouble = { id, code, text };
   // An attempt to heal was counted when it was planned.
   const session =
@@ -114,8 +115,7 @@ function learnFailure(
     return { memory, session: { ...session, sightings: without(session.sightings, step.container) } };
   if (lane !== 'start' || !canGoBack(memory, step.app, id, actual)) return { memory, session };
   const failed = { id, content: contentOf(step, actual), code, text, since: moment.wallTime, log: [] };
-  const apps = { ...memory.apps, [step.app]: { ...app, failed, retry: null } };
-  return { memory: { ...memory, apps }, session };
+  return { memory: withApp(memory, step.app, { failed, retry: null }), session };
 }
 
 function contentOf(step: Step, { containers }: Actual): string {

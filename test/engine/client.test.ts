@@ -168,7 +168,7 @@ describe('the client of a real Docker', () => {
       version: 'host',
       command: ['/bin/busybox', 'httpd', '-f', '-p', '127.0.0.1:28090', '-h', '/www'],
     });
-    await engine.start(await create('host', {}, { networks: ['host', 'nebula'] }));
+    await engine.start(await create('host', {}, { networks: ['host'] }));
     await expect.poll(() => ask(28090)).toBe('host');
   });
 });

@@ -6,19 +6,9 @@ import { parseSecurityOption } from '../../protocol/fields/security.ts';
 import { parseExtraHost } from '../../protocol/fields/surroundings.ts';
 import type { AppRecord } from '../../protocol/info.ts';
 import { type Port, parsePort } from '../../protocol/ports.ts';
+import { isAlone } from '../plan/networks.ts';
 import type { ContainerSpec } from './engine.ts';
 import { exactReference } from './references.ts';
-
-/** Whether a network is a mode that a container cannot combine with networks. */
-export function isAlone(network: string): boolean {
-  return network === 'host' || network === 'none';
-}
-
-/** Returns the networks that a container joins, in order: a first one of `host` or `none` stands alone. */
-export function networksOf({ networks }: ContainerSpec): readonly string[] {
-  const [first] = networks;
-  return first !== undefined && isAlone(first) ? [first] : networks;
-}
 
 /**
  * Returns how a container of an app joins a network: on those of users, nebula among them, by the name of the app, so that
@@ -35,7 +25,7 @@ export function endpointOf(network: string | undefined, app: string): { Aliases:
  */
 export function createBody(spec: ContainerSpec) {
   const { record } = spec;
-  const [network = ''] = networksOf(spec);
+  const [network = ''] = spec.networks;
   const endpoint = endpointOf(network, record.app_name);
   const ports = portsOf(record.starting_ports, spec.slot);
   return {
@@ -52,7 +42,7 @@ export function createBody(spec: ContainerSpec) {
     Healthcheck: record.healthcheck && healthcheckOf(record.healthcheck),
     NetworkingConfig: endpoint && { EndpointsConfig: { [network]: endpoint } },
     HostConfig: {
-      NetworkMode: networksOf(spec)[0],
+      NetworkMode: spec.networks[0],
       PortBindings: ports,
       Binds: record.volumes,
       Devices: record.devices.map(deviceOf),

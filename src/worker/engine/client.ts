@@ -1,5 +1,6 @@
 import { bodyOf } from '../http.ts';
-import { createBody, endpointOf, isAlone, networksOf } from './body.ts';
+import { isAlone } from '../plan/networks.ts';
+import { createBody, endpointOf } from './body.ts';
 import type { RegistryLogin } from './credential-helper.ts';
 import { authHeader, type CredentialSources, findLogin } from './credentials.ts';
 import {
@@ -77,8 +78,8 @@ class EngineClient implements Engine {
   }
 
   async create(spec: ContainerSpec): Promise<string> {
-    const [first, ...others] = networksOf(spec);
-    if (first !== undefined && !isAlone(first)) await this.#checkNetworks([first, ...others]);
+    const [first, ...others] = spec.networks;
+    if (!isAlone(first)) await this.#checkNetworks(spec.networks);
     if (others.length === 0) return this.#createAs(spec.name, spec);
     const name = `${spec.name}.joining`;
     await this.#removeLeftover(name, spec);

@@ -118,7 +118,7 @@ export interface ContainerSpec {
   /** From 1; a container's host ports count up with it. */
   slot: number;
   labels: Readonly<Record<string, string>>;
-  /** Networks to join, in order. `host` and `none` stand alone. */
+  /** Networks to join, in order; `host` or `none` alone. */
   networks: readonly string[];
 }
 

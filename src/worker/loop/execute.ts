@@ -3,7 +3,7 @@ import type { TroubleCode } from '../../protocol/report.ts';
 import { type Engine, EngineError, type EngineErrorCode } from '../engine/engine.ts';
 import type { StepResult } from '../plan/learn.ts';
 import type { Step } from '../plan/model.ts';
-import { networksOf } from './network.ts';
+import { networksOf } from '../plan/networks.ts';
 
 /** Carries out a step. Never rejects: that a step fails is something to learn from. */
 export async function execute(engine: Engine, step: Step, signal: AbortSignal): Promise<StepResult> {

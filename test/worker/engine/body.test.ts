@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createBody, endpointOf, networksOf } from '../../../src/worker/engine/body.ts';
+import { createBody, endpointOf } from '../../../src/worker/engine/body.ts';
+import { networksOf } from '../../../src/worker/plan/networks.ts';
 import { containerSpec } from '../../support/engine/spec.ts';
 
 describe('the body that creates a container', () => {
@@ -124,11 +125,12 @@ describe('the body that creates a container', () => {
   });
 
   it.each([
-    { networks: ['host', 'nebula'], joined: ['host'] },
+    { networks: ['host', 'shop'], joined: ['host'] },
     { networks: ['none'], joined: ['none'] },
-    { networks: ['nebula', 'host'], joined: ['nebula', 'host'] },
-    { networks: ['nebula', 'other'], joined: ['nebula', 'other'] },
-  ])('joins $joined for the networks $networks', ({ networks, joined }) => {
-    expect(networksOf(containerSpec({}, { networks }))).toEqual(joined);
+    { networks: ['shop', 'host'], joined: ['nebula', 'shop', 'host'] },
+    { networks: ['shop', 'nebula'], joined: ['nebula', 'shop'] },
+    { networks: [], joined: ['nebula'] },
+  ])('joins $joined for the networks $networks of an app', ({ networks, joined }) => {
+    expect(networksOf({ networks })).toEqual(joined);
   });
 });

@@ -2,15 +2,11 @@ import type { AppRecord } from '../../../protocol/info.ts';
 import { parsePort } from '../../../protocol/ports.ts';
 import type { Good } from '../memory.ts';
 import type { Actual, HostPort } from '../model.ts';
+import { isAlone } from '../networks.ts';
 
-/** Whether an app uses the network of the machine itself, or none: then it publishes no ports. */
-function hasOwnNetwork({ networks }: AppRecord): boolean {
-  return networks[0] !== 'host' && networks[0] !== 'none';
-}
-
-/** Returns the ports of the machine that a container takes. Those of one app count up with the slot. */
+/** Returns the ports of the machine that a container takes: none on the network of the machine. Those of one app count up with the slot. */
 export function portsOf(record: AppRecord, slot: number): HostPort[] {
-  if (!hasOwnNetwork(record)) return [];
+  if (isAlone(record.networks[0])) return [];
   return record.starting_ports.map(parsePort).map(({ address, hostPort, protocol }) => ({
     address,
     port: hostPort + slot - 1,

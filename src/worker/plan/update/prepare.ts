@@ -1,14 +1,12 @@
 import { containerName, labelsFor } from '../labels.ts';
 import type { Actual, Container, Foreign, Obstacle, Rules, Step } from '../model.ts';
+import { isAlwaysThere } from '../networks.ts';
 import { type Next, saying } from '../next.ts';
 import { afterFailure, isDue, problemOf, without } from '../session.ts';
 import { type AppView, isOfVersion, type Slot } from '../view.ts';
 import type { Version } from '../wanted/version.ts';
 import type { World } from '../world.ts';
 import { discardStep } from './steps.ts';
-
-/** Networks that every engine has, or that the worker makes. */
-const OWN_NETWORKS = new Set(['nebula', 'bridge', 'host', 'none']);
 
 /** How often a pull fails before the image that is there is used instead. */
 const PULLS_BEFORE_STALE = 3;
@@ -158,7 +156,7 @@ function obstacleFor(
   slots: readonly number[],
   { actual, rules, disk }: World,
 ): Obstacle | null {
-  const network = record.networks.find((name) => !OWN_NETWORKS.has(name) && !actual.networks.includes(name));
+  const network = record.networks.find((name) => !isAlwaysThere(name) && !actual.networks.includes(name));
   if (network !== undefined)
     return { code: 'network-missing', text: `there is no network "${network}" on this device` };
   const names = slots

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
-import { SMALL_FLEET, startManager, type TestManager } from '../support/manager.ts';
+import { SMALL_FLEET, type TestManager } from '../support/manager.ts';
+import { suiteManager } from '../support/suite.ts';
 
 type Schema = { $ref?: string; anyOf?: Schema[]; properties?: object; required?: string[] };
 
@@ -21,19 +22,16 @@ function alternatives(
   return schema.anyOf?.flatMap((each) => alternatives(document, each)) ?? [schema];
 }
 
-/** A manager with two commits and a branch without a commit in common; `first` is the first commit. */
-async function twoCommits(): Promise<{ manager: TestManager; first: string }> {
-  const manager = await startManager({ files: SMALL_FLEET });
-  const { repository } = manager;
-  const first = await repository.git('rev-parse', 'HEAD');
+/** Adds a second commit, and a branch `other` without a commit in common; the first commit is tagged `first`. */
+async function addCommits({ repository, reconcile }: TestManager): Promise<void> {
+  await repository.git('tag', 'first');
   await repository.git('switch', '--quiet', '--orphan', 'other');
   await repository.commit(inDesiredState({ 'apps/web.yaml': 'container_image: nginx:9\n' }));
   await repository.git('switch', '--quiet', 'main');
   await repository.commit(
     inDesiredState({ 'apps/new.yaml': 'container_image: new:1\n', 'apps/bad.yaml': 'container_image: 1\n' }),
   );
-  await manager.reconcile();
-  return { manager, first };
+  await reconcile();
 }
 
 const DELETE = { op: 'delete', kind: 'app', name: 'new' };
@@ -46,6 +44,7 @@ const rollback = (body: object, query = ''): Request =>
 const put = (path: string, body: object, headers = {}): Request => ({ method: 'PUT', path, body, headers });
 const get = (path: string): Request => ({ method: 'GET', path });
 
+/** Sent in this order to one manager. */
 const CASES: [route: string, status: number, request: (first: string) => Request][] = [
   ['/api/v2/history', 200, () => get('/api/v2/history')],
   ['/api/v2/history', 404, () => get('/api/v2/history?revision=nope')],
@@ -73,12 +72,13 @@ const CASES: [route: string, status: number, request: (first: string) => Request
 ];
 
 describe('The document at /openapi.json', () => {
+  const manager = suiteManager({ files: SMALL_FLEET }, addCommits);
+
   it.each(CASES)('has every member of a reply of %s with status %i', async (route, status, request) => {
-    const { manager, first } = await twoCommits();
-    const { method, path, ...options } = request(first);
-    const reply = await manager.request(method, path, options);
+    const { method, path, ...options } = request(await manager().repository.git('rev-parse', 'first'));
+    const reply = await manager().request(method, path, options);
     expect([reply.status, reply.body]).toEqual([status, expect.anything()]);
-    const document = (await manager.get('/openapi.json')).body;
+    const document = (await manager().get('/openapi.json')).body;
     const documented = document.paths[route][method.toLowerCase()].responses[status];
     const members = Object.keys(reply.body);
     const matches = alternatives(document, documented?.content['application/json'].schema ?? {}).filter(

@@ -1,7 +1,7 @@
 import { appendFile, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../support/folder.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder, type WhenDone } from '../support/folder.ts';
 import { cloneProject, startProcess, type TestProcess } from '../support/project.ts';
 import { runProgramFrom, setUpFleet, stop } from './program.ts';
 
@@ -9,8 +9,8 @@ const ADDRESS = /"address":"([^"]+)"/;
 const BUILD = ['run', '--silent', 'build'];
 
 /** A copy of this project in which the tests may change sources and build. */
-async function startProject() {
-  const { folder } = await cloneProject();
+async function startProject(whenDone: WhenDone) {
+  const { folder } = await cloneProject(whenDone);
   const npm = (args: readonly string[], env: Record<string, string> = {}): TestProcess =>
     startProcess('npm', args, { cwd: folder, env: { ...process.env, ...env } });
   const build = async (...args: string[]): Promise<void> => {
@@ -25,9 +25,19 @@ async function startProject() {
   return { folder, npm, build, edit, files, inode };
 }
 
+// One for all tests, each of which begins with a build.
+let project: Awaited<ReturnType<typeof startProject>>;
+const ends: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  project = await startProject((end) => void ends.push(end));
+});
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
 describe('npm start', () => {
-  it('starts ten managers at once after an edit, while one of before serves and loads its lazy parts', async () => {
-    const { folder, npm, build, edit, inode } = await startProject();
+  it('starts five managers at once after an edit, while one of before serves and loads its lazy parts', async () => {
+    const { folder, npm, build, edit, inode } = project;
     await build();
     const { env } = await setUpFleet();
     const settings = { ...env, AUTH_ENABLED: 'false' };
@@ -35,7 +45,7 @@ describe('npm start', () => {
     const [, address] = await running.waitFor(ADDRESS);
     await edit('edited');
     const starts = await Promise.all(
-      Array.from({ length: 10 }, async () => {
+      Array.from({ length: 5 }, async () => {
         const own = {
           PORT: '0',
           DATA_DIR: await temporaryFolder(),
@@ -59,7 +69,7 @@ describe('npm start', () => {
 
 describe('npm run build', () => {
   it('does nothing until a source changes, or a file of the build is damaged or missing', async () => {
-    const { folder, build, edit, inode } = await startProject();
+    const { folder, build, edit, inode } = project;
     await build();
     const first = await inode();
     await build();
@@ -81,7 +91,7 @@ describe('npm run build', () => {
   });
 
   it('keeps the files of the build before until the next one, even if many builds run at once', async () => {
-    const { folder, npm, build, edit, files } = await startProject();
+    const { folder, npm, build, edit, files } = project;
     await build('--', '--clean');
     const first = await files();
     for (const text of ['second', 'third']) {

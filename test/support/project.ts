@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { temporaryFolder } from './folder.ts';
+import { temporaryFolder, type WhenDone } from './folder.ts';
 import { repositoryAt, type TestRepository } from './git.ts';
 import { type Output, outputOf } from './output.ts';
 
@@ -17,8 +17,8 @@ export const PROJECT = fileURLToPath(new URL('../..', import.meta.url)).replace(
  * A new repository with this project's present files in one commit, also those that are not committed here. It has
  * `node_modules` as a link and a copy of `dist`, so that a test needs neither a registry nor a build.
  */
-export async function cloneProject(): Promise<TestRepository> {
-  const folder = await temporaryFolder();
+export async function cloneProject(whenDone?: WhenDone): Promise<TestRepository> {
+  const folder = await temporaryFolder(whenDone);
   const { stdout } = await execute('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: PROJECT,
   });

@@ -35,13 +35,30 @@ interface WaitingWrite extends QueuedWrite {
   timer: NodeJS.Timeout;
 }
 
-/**
- * Creates the writer, which has one queue for all writes. Writes that wait at the same time form a batch: one commit
- * each, one publish for all. A batch begins when the one before it is applied, so each write sees all earlier writes
- * and pushes. A write that is still waiting after `waitLimit` is refused: its client has often given up by then, and
- * would not learn that it was made.
- */
+/** Creates the writer. */
 export function createWriter(dependencies: WriterDependencies): Writer {
+  const { commit, close } = createQueue(dependencies);
+  const limited = createLimiter(MAX_PREVIEWS, MAX_WAITING, tooManyPreviews);
+  return {
+    commit,
+    write: (write, context) => commitOne(commit, write, context),
+    preview: (set, context) => limited(() => previewOf({ set, context, warns: true }, dependencies)),
+    file: (object) => objectFile(object, dependencies),
+    requireUnchanged: async (base, objects) => {
+      const keys = objects.map(({ kind, name }) => keyOf(kind, name));
+      const error = baseError(await boundBase(base, dependencies), keys);
+      if (error !== null) throw error;
+    },
+    close,
+  };
+}
+
+/**
+ * Creates the queue of all writes. Writes that wait at the same time form a batch: one commit each, one publish for all. A
+ * batch begins when the one before it is applied, so each write sees all earlier writes and pushes. A write that is still
+ * waiting after `waitLimit` is refused: its client has often given up by then, and would not learn that it was made.
+ */
+function createQueue(dependencies: WriterDependencies): Pick<Writer, 'commit' | 'close'> {
   const queue: WaitingWrite[] = [];
   let working: Promise<void> | null = null;
   let isClosed = false;
@@ -74,20 +91,7 @@ export function createWriter(dependencies: WriterDependencies): Writer {
     await working;
   };
 
-  const limited = createLimiter(MAX_PREVIEWS, MAX_WAITING, tooManyPreviews);
-
-  return {
-    commit,
-    write: (write, context) => commitOne(commit, write, context),
-    preview: (set, context) => limited(() => previewOf({ set, context, warns: true }, dependencies)),
-    file: (object) => objectFile(object, dependencies),
-    requireUnchanged: async (base, objects) => {
-      const keys = objects.map(({ kind, name }) => keyOf(kind, name));
-      const error = baseError(await boundBase(base, dependencies), keys);
-      if (error !== null) throw error;
-    },
-    close,
-  };
+  return { commit, close };
 }
 
 /** Carries out a set of one change, see `Writer.write`. */

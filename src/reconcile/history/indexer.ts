@@ -54,54 +54,78 @@ const NEW: HistoryState = {
 };
 
 export function createIndexer(dependencies: HistoryDependencies): Indexer {
-  const { store, onFailure, onRecovered, faults, now } = dependencies;
-  const queue = new Queue();
-  const problems = trackProblems(now);
-  let isClosed = false;
+  const steps = createSteps(dependencies);
   let isFilling = false;
 
-  /** One step at a time; each begins with what the store has then. */
-  const step = (run: (state: HistoryState) => Promise<boolean>): Promise<boolean> =>
-    queue.run(async () => {
-      if (isClosed) return false;
-      const state = await store.historyState();
-      const isMore = state === null ? await begin(dependencies) : await run(state);
-      if (isMore) faults.pass('entries-added');
-      return isMore;
-    });
-  const repeat = async (part: Part, run: (state: HistoryState) => Promise<boolean>): Promise<void> => {
-    try {
-      while (await step(run));
-      if (problems.clear(part) && problems.current() === null) onRecovered();
-    } catch (error) {
-      if (isClosed) return;
-      problems.set(part, error);
-      onFailure(error);
-    }
-  };
-
-  const indexing = createSingleFlight(() => repeat('new', (state) => indexNextAct(state, dependencies)));
+  const indexing = createSingleFlight(() =>
+    steps.repeat('new', (state) => indexNextAct(state, dependencies)),
+  );
   const fill = async (state: HistoryState): Promise<boolean> => {
     isFilling = true;
     return indexOlder(state, dependencies).finally(() => {
       isFilling = false;
     });
   };
-  const filling = createSingleFlight(() => repeat('older', fill));
+  const filling = createSingleFlight(() => steps.repeat('older', fill));
   return {
     catchUp: async () => {
       await indexing.request();
-      if (!isClosed) void filling.request();
+      if (!steps.areOver()) void filling.request();
     },
     addRefusal: async (revision) => {
       await indexing.request();
-      await repeat('new', (state) => indexRefused(revision, state, dependencies));
+      await steps.repeat('new', (state) => indexRefused(revision, state, dependencies));
     },
     isFilling: () => isFilling,
-    problem: problems.current,
+    problem: steps.problem,
     close: async () => {
-      isClosed = true;
+      const idle = steps.end();
       await Promise.all([indexing.idle(), filling.idle()]);
+      await idle;
+    },
+  };
+}
+
+/** The steps of indexing: one at a time, each of which begins with what the store has then. */
+interface Steps {
+  /** Runs steps until one resolves to false: nothing is left to do. Never rejects; a failure is the `problem` of this part. */
+  repeat(part: Part, run: (state: HistoryState) => Promise<boolean>): Promise<void>;
+  problem(): IndexProblem | null;
+  areOver(): boolean;
+  /** Lets no step begin any more; resolves when the last one has ended. */
+  end(): Promise<void>;
+}
+
+function createSteps(dependencies: HistoryDependencies): Steps {
+  const { store, onFailure, onRecovered, faults, now } = dependencies;
+  const queue = new Queue();
+  const problems = trackProblems(now);
+  let areOver = false;
+
+  const step = (run: (state: HistoryState) => Promise<boolean>): Promise<boolean> =>
+    queue.run(async () => {
+      if (areOver) return false;
+      const state = await store.historyState();
+      const isMore = state === null ? await begin(dependencies) : await run(state);
+      if (isMore) faults.pass('entries-added');
+      return isMore;
+    });
+
+  return {
+    repeat: async (part, run) => {
+      try {
+        while (await step(run));
+        if (problems.clear(part) && problems.current() === null) onRecovered();
+      } catch (error) {
+        if (areOver) return;
+        problems.set(part, error);
+        onFailure(error);
+      }
+    },
+    problem: problems.current,
+    areOver: () => areOver,
+    end: async () => {
+      areOver = true;
       await queue.run(() => undefined);
     },
   };

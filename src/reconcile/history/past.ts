@@ -122,16 +122,7 @@ export function createPast(dependencies: PastDependencies): Past {
   const limited: Limiter = createLimiter(1, MAX_WAITING, () => {
     return new HoldfastError('unavailable', 'too many differences are being read; try again');
   });
-  const detail = async (entry: ListedEntry | null): Promise<Detail | null> => {
-    if (entry === null) return null;
-    const { revision, kind } = entry;
-    if (revision === null || (kind !== 'commit' && kind !== 'refused'))
-      return { entry, message: null, isGone: false, ...NOTHING };
-    const commit = await commitOf(revision, reader);
-    if (commit === null) return { entry, message: null, isGone: true, ...NOTHING };
-    const { message, files } = commit;
-    return { entry, message, isGone: false, ...(await limited(() => differenceOf(files, dependencies))) };
-  };
+  const detail = (entry: ListedEntry | null) => detailOf(entry, limited, dependencies);
   return {
     list: async (query, before, limit) => {
       const indexed = indexer.catchUp();
@@ -164,6 +155,21 @@ export function createPast(dependencies: PastDependencies): Past {
     },
     blame: (kind, name, revision) => blameOf(kind, name, revision, dependencies),
   };
+}
+
+async function detailOf(
+  entry: ListedEntry | null,
+  limited: Limiter,
+  dependencies: PastDependencies,
+): Promise<Detail | null> {
+  if (entry === null) return null;
+  const { revision, kind } = entry;
+  if (revision === null || (kind !== 'commit' && kind !== 'refused'))
+    return { entry, message: null, isGone: false, ...NOTHING };
+  const commit = await commitOf(revision, dependencies.reader);
+  if (commit === null) return { entry, message: null, isGone: true, ...NOTHING };
+  const { message, files } = commit;
+  return { entry, message, isGone: false, ...(await limited(() => differenceOf(files, dependencies))) };
 }
 
 async function entryOfRevision(revision: string, store: HistoryStore): Promise<ListedEntry | null> {

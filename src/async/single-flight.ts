@@ -21,54 +21,41 @@ export function createSingleFlight<T>(run: () => Promise<T>): SingleFlight<T> {
   let latest: T | null = null;
   const acts: (() => void)[] = [];
 
+  const end = async (flight: Promise<T>): Promise<void> => {
+    latest = await flight.catch(() => latest);
+    for (const act of acts.splice(0)) act();
+  };
+
   const begin = (): Promise<T> => {
     waiting = null;
     const flight = run();
-    const settled = flight
-      .then(
-        (result) => {
-          latest = result;
-        },
-        () => undefined,
-      )
-      .then(() => {
-        for (const act of acts.splice(0)) act();
-      });
-    running = settled;
-    void settled.then(() => {
+    running = end(flight);
+    void running.then(() => {
       running = null;
     });
     return flight;
   };
 
-  const request = (): Promise<T> => {
-    if (waiting !== null) return waiting;
-    if (running === null) return begin();
-    waiting = running.then(begin);
-    return waiting;
+  return {
+    request: () => {
+      if (waiting !== null) return waiting;
+      if (running === null) return begin();
+      waiting = running.then(begin);
+      return waiting;
+    },
+    landed: async () => {
+      await running;
+      return latest;
+    },
+    between: (act) =>
+      new Promise((resolve) => {
+        // An async function begins at once, and rejects instead of throwing.
+        const actNow = (): void => resolve((async () => act())());
+        if (running === null) actNow();
+        else acts.push(actNow);
+      }),
+    idle: async () => {
+      while (running !== null || waiting !== null) await (waiting ?? running)?.catch(() => undefined);
+    },
   };
-
-  const idle = async (): Promise<void> => {
-    while (running !== null || waiting !== null) await (waiting ?? running)?.catch(() => undefined);
-  };
-
-  const landed = async (): Promise<T | null> => {
-    await running;
-    return latest;
-  };
-
-  const between = <U>(act: () => U): Promise<U> =>
-    new Promise((resolve, reject) => {
-      const actNow = (): void => {
-        try {
-          resolve(act());
-        } catch (error) {
-          reject(error);
-        }
-      };
-      if (running === null) actNow();
-      else acts.push(actNow);
-    });
-
-  return { request, landed, between, idle };
 }

@@ -71,14 +71,12 @@ export interface Reconciler {
 }
 
 export function createReconciler(dependencies: ReconcilerDependencies): Reconciler {
-  const { source, emit, now } = dependencies;
+  const { source, emit } = dependencies;
   const origin = createOriginWatch({ ...dependencies, origin: source.origin });
   const passes = createPassRunner({ ...dependencies, ...source, origin: origin.origin });
   const alarm = createAlarm(() => void originPasses.request());
   const { status, end } = createEnding(dependencies, { passes, origin, setAlarm: alarm.set });
-  let watchProblem: Status['watchProblem'] = null;
   let isClosed = false;
-  let stopWatching = async (): Promise<void> => undefined;
 
   const pass = async (): Promise<PassOutcome> => {
     if (isClosed) return CLOSING;
@@ -89,31 +87,45 @@ export function createReconciler(dependencies: ReconcilerDependencies): Reconcil
     return end(outcome);
   };
   const flight = createSingleFlight(pass);
-  const onTrouble = (error: unknown): void => {
-    if (watchProblem === null) emit('watchFailed', { error });
-    watchProblem ??= { message: messageOf(error), since: now() };
-  };
+  const watching = createWatching(dependencies, () => void flight.request());
   const originPasses = fetchingFirst(origin, flight, () => isClosed);
 
   return {
     passes,
-    status: () => (watchProblem === null ? status() : { ...status(), watchProblem }),
+    status: () => ({ ...status(), ...watching.problem() }),
     reconcile: () => flight.request(),
     atRest: (take) => flight.between(take),
     passAt: (revision) => passAt(flight, revision),
     pollOrigin: () => originPasses.request(),
     prepare: () => passes.prepare().catch(() => undefined),
-    start: async () => {
-      ({ close: stopWatching } = await source.watch({ onChange: () => void flight.request(), onTrouble }));
-      return originPasses.request();
-    },
+    start: () => watching.start().then(originPasses.request),
     close: async () => {
       isClosed = true;
       alarm.stop();
-      await stopWatching();
+      await watching.close();
       await originPasses.idle();
       await flight.idle();
     },
+  };
+}
+
+/** Watches the source. `problem` is the part of the status that says why nothing is noticed, and since when. */
+function createWatching(
+  { source, emit, now }: ReconcilerDependencies,
+  onChange: () => void,
+): { start(): Promise<void>; close(): Promise<void>; problem(): Pick<Status, 'watchProblem'> | null } {
+  let problem: Pick<Status, 'watchProblem'> | null = null;
+  let stop = async (): Promise<void> => undefined;
+  const onTrouble = (error: unknown): void => {
+    if (problem === null) emit('watchFailed', { error });
+    problem ??= { watchProblem: { message: messageOf(error), since: now() } };
+  };
+  return {
+    start: async () => {
+      ({ close: stop } = await source.watch({ onChange, onTrouble }));
+    },
+    close: () => stop(),
+    problem: () => problem,
   };
 }
 

@@ -2,7 +2,7 @@ import { runYielding } from '../../async/pace.ts';
 import { readingRulesId } from '../../desired/app.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
-import { type ErrorKind, type KnownError, kindOf } from '../../errors.ts';
+import { type KnownError, kindOf } from '../../errors.ts';
 import type { Seeding } from '../../ids/seeding/seed.ts';
 import type { Head } from '../../source/source.ts';
 import type { PassStore, StoreState } from '../../store/objects/port.ts';
@@ -73,7 +73,7 @@ interface Start {
 }
 
 export function createPassRunner(dependencies: PassDependencies): PassRunner {
-  const { reader, store, follower, keeper, defaults, now, faults, onProgress } = dependencies;
+  const { reader, store, follower, keeper, defaults, faults, onProgress } = dependencies;
   const snapshot = createSnapshot(reader, defaults, onProgress);
   const desired = snapshot.state;
   const rules = readingRulesId(defaults);
@@ -81,31 +81,17 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
   let lastHead: Head | null = null;
   let lastProblems: Problem[] = [];
 
-  const begin = async (): Promise<Start> => {
-    const read = await readStateAndHead(dependencies, recall.memory()?.store ?? null, rules);
-    lastHead = read.head;
-    if (!read.ok) throw read.error;
-    // Before the store is seeded: with a wrong setting, that would be from the history of another fleet.
-    await refuseMissing(read.head.revision, read.state.applied, reader, dependencies.isFolderOnDisk);
-    const { head, state } = read;
-    return { head, state, memory: await recall.refresh(state, head) };
-  };
-
-  const afterFailure = async (kind: ErrorKind, start: Start): Promise<void> => {
-    // A refusal or a lost claim changed nothing in the store. After any other error it is not known what the store took.
-    if (kind !== 'refused' && kind !== 'conflict') recall.forget();
-    if (kind === 'refused') await markAttempted(store, start, now());
-  };
-
   const runOnce = async (): Promise<PassReport> => {
     faults.pass('pass-begins');
-    const start = await begin();
+    const read = await readStateAndHead(dependencies, recall.memory()?.store ?? null, rules);
+    lastHead = read.head;
+    const start = await startFrom(read, recall, dependencies);
     try {
       const advanced = await advance(start, { snapshot, recall, rules }, dependencies);
       const changedElsewhere = recall.takeChangedElsewhere();
       return { head: start.head, seeding: keeper.takeSeeding(), changedElsewhere, ...advanced };
     } catch (error) {
-      await afterFailure(kindOf(error), start);
+      await noteFailure(error, start, recall, dependencies);
       throw error;
     } finally {
       // A pass that failed before it could plan must not make problems look solved.
@@ -123,6 +109,31 @@ export function createPassRunner(dependencies: PassDependencies): PassRunner {
     addFirstCommit: keeper.addFirstCommit,
     run: () => retryLostClaims(runOnce),
   };
+}
+
+/** Takes the store to what was read, in memory. Throws if there is nothing to start from. */
+async function startFrom(
+  read: Awaited<ReturnType<typeof readStateAndHead>>,
+  recall: Recall,
+  { reader, isFolderOnDisk }: PassDependencies,
+): Promise<Start> {
+  if (!read.ok) throw read.error;
+  const { head, state } = read;
+  // Before the store is seeded: with a wrong setting, that would be from the history of another fleet.
+  await refuseMissing(head.revision, state.applied, reader, isFolderOnDisk);
+  return { head, state, memory: await recall.refresh(state, head) };
+}
+
+async function noteFailure(
+  error: unknown,
+  start: Start,
+  recall: Recall,
+  { store, now }: PassDependencies,
+): Promise<void> {
+  const kind = kindOf(error);
+  // A refusal or a lost claim changed nothing in the store. After any other error it is not known what the store took.
+  if (kind !== 'refused' && kind !== 'conflict') recall.forget();
+  if (kind === 'refused') await markAttempted(store, start, now());
 }
 
 /** What a pass plans with. `rules`: see `ApplyBatch`. */

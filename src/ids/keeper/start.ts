@@ -27,15 +27,11 @@ export interface Start {
 }
 
 export function createStart(dependencies: StartDependencies): Start {
-  const { reader, record, store, now, onTaken } = dependencies;
+  const { reader, record, now } = dependencies;
+  const taking = createTaking(dependencies);
   const firstCommits: Promise<string | null>[] = [];
   let lastHead: string | null = null;
   let emptySince: number | null = null;
-  /** The tip that was taken into account; undefined if the record was not read yet. */
-  let taken: string | null | undefined;
-  /** Whether it was read after origin was reached: then the record is not due again. */
-  let isFromOrigin = false;
-  const isDue = (): boolean => !isFromOrigin && (taken === undefined || record.isCurrent());
 
   const discontinuityAt = async (head: HistoryPoint, state: IdState): Promise<Discontinuity | null> => {
     const { revision } = head;
@@ -45,35 +41,50 @@ export function createStart(dependencies: StartDependencies): Start {
     return findDiscontinuity({ ...context, followed, isKnownSource: lastHead !== null });
   };
 
-  const seed = async (
-    head: HistoryPoint,
-    { fleet }: IdState,
-    discontinuity: Discontinuity | null,
-  ): Promise<Seeding | null> => {
-    // Asked before the record is read: that is at least as new as the answer.
-    const isCurrent = record.isCurrent();
-    // Read before the store: ids that rise meanwhile must not make it look older than its own record.
-    const version = await record.read();
-    const tip = version?.tip ?? null;
-    const isReread = taken !== undefined && tip !== taken;
-    const isNew = taken === undefined || isReread || discontinuity !== null;
-    const context = { store, reader, version, isReread, head, discontinuity, now: now() };
-    const seeding = isNew ? await seedStore(context) : null;
-    taken = tip;
-    isFromOrigin ||= isCurrent;
-    onTaken(version, fleet);
-    return seeding;
-  };
-
   return {
     addFirstCommit: (revision) => void firstCommits.push(revision),
     seed: async (revision, state, isFollowed) => {
       if (revision === null && !isFollowed) emptySince ??= now();
-      if (isFollowed ? revision === null || revision === lastHead : !isDue()) return null;
+      if (isFollowed ? revision === null || revision === lastHead : !taking.isDue()) return null;
       const head = { line: record.line, source: record.source, revision };
       const discontinuity = await discontinuityAt(head, state);
-      const seeding = isDue() || discontinuity !== null ? await seed(head, state, discontinuity) : null;
+      const isNeeded = taking.isDue() || discontinuity !== null;
+      const seeding = isNeeded ? await taking.take(head, state, discontinuity) : null;
       lastHead = revision;
+      return seeding;
+    },
+  };
+}
+
+/** Which version of the record was taken into account. */
+interface Taking {
+  /** Whether the record has to be read. */
+  isDue(): boolean;
+  /** Reads the record, and seeds the store if it is the first, another version than before, or there is a discontinuity. */
+  take(head: HistoryPoint, state: IdState, discontinuity: Discontinuity | null): Promise<Seeding | null>;
+}
+
+function createTaking({ reader, record, store, now, onTaken }: StartDependencies): Taking {
+  /** The tip that was taken into account; undefined if the record was not read yet. */
+  let taken: string | null | undefined;
+  /** Whether it was read after origin was reached: then the record is not due again. */
+  let isFromOrigin = false;
+
+  return {
+    isDue: () => !isFromOrigin && (taken === undefined || record.isCurrent()),
+    take: async (head, { fleet }, discontinuity) => {
+      // Asked before the record is read: that is at least as new as the answer.
+      const isCurrent = record.isCurrent();
+      // Read before the store: ids that rise meanwhile must not make it look older than its own record.
+      const version = await record.read();
+      const tip = version?.tip ?? null;
+      const isReread = taken !== undefined && tip !== taken;
+      const isNew = taken === undefined || isReread || discontinuity !== null;
+      const context = { store, reader, version, isReread, head, discontinuity, now: now() };
+      const seeding = isNew ? await seedStore(context) : null;
+      taken = tip;
+      isFromOrigin ||= isCurrent;
+      onTaken(version, fleet);
       return seeding;
     },
   };

@@ -73,8 +73,7 @@ export interface Engine {
 
 /** Builds these parts and wires them together; starts nothing. */
 export function buildEngine(config: Config, parts: EngineParts): Engine {
-  const { source, store, defaults, logger, faults, clock } = parts;
-  const { reader, publisher, record, origin } = source;
+  const { logger, clock } = parts;
   const { now } = clock;
   const events = createHub<ServiceEvents>((error, event) =>
     logger.error({ ...factsOfFailure(error), event }, 'a listener failed'),
@@ -95,6 +94,16 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     emit,
     keeper,
   });
+  return { events, reconciler, keeper, indexer, past, info, ...buildWriting(config, parts, reconciler) };
+}
+
+/** Builds what changes the branch, or says what would change. */
+function buildWriting(
+  config: Config,
+  { source, store, defaults, faults, clock }: EngineParts,
+  reconciler: Reconciler,
+): Pick<Engine, 'writer' | 'rollbacks' | 'branchPlans' | 'waitLimit'> {
+  const { reader, publisher, record, origin } = source;
   // In milliseconds; twice the limit, for a fetch and a push.
   const waitLimit = 2 * config.GIT_TIMEOUT * 1000;
   const writing: WriterDependencies = {
@@ -106,14 +115,14 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     defaults,
     folder: record.folder,
     strict: config.STRICT,
-    now,
+    now: clock.now,
     faults,
     waitLimit,
   };
   const writer = createWriter(writing);
   const rollbacks = createRollbacks(writer, writing);
   const branchPlans = createBranchPlans({ source, reconciler, defaults, maxTime: waitLimit });
-  return { events, reconciler, keeper, indexer, past, writer, rollbacks, branchPlans, info, waitLimit };
+  return { writer, rollbacks, branchPlans, waitLimit };
 }
 
 /** Who listens to what. Listeners are called in this order. */

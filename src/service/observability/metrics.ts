@@ -28,18 +28,12 @@ export function createMetrics(countDevices: () => Promise<Convergence>): Service
   const transfers = createCounts();
   const passes = createCounts();
   for (const outcome of OUTCOMES) passes.counter(outcome, { outcome });
-  let changes = 0;
-  let isRecorded = true;
-  let connections = 0;
-  let lastStatus = STARTING;
+  const latest = { changes: 0, isRecorded: true, connections: 0, status: STARTING };
   const measure = (): Measured => ({
     requests: requests.all(),
     transfers: transfers.all(),
     passes: passes.all(),
-    changes,
-    isRecorded,
-    connections,
-    status: lastStatus,
+    ...latest,
   });
   const load = once(() => import('./exposition.ts'));
   const exposition = once(async () => (await load()).createExposition(measure, countDevices));
@@ -52,14 +46,14 @@ export function createMetrics(countDevices: () => Promise<Convergence>): Service
     countPass: (outcome, status) => {
       const result = outcome.ok ? 'ok' : outcome.error.kind;
       passes.counter(result, { outcome: result })();
-      if (outcome.ok) changes += outcome.report.steps.length;
-      lastStatus = status;
+      if (outcome.ok) latest.changes += outcome.report.steps.length;
+      latest.status = status;
     },
     setConnections: (open) => {
-      connections = open;
+      latest.connections = open;
     },
     setRecordStatus: ({ problem }) => {
-      isRecorded = problem === null;
+      latest.isRecorded = problem === null;
     },
     load: async () => void (await load()),
     render: async () => (await exposition())(),

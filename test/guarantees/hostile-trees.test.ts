@@ -166,7 +166,17 @@ const rows: readonly Row[] = [
 ];
 
 describe('a commit with unusual or invalid entries', () => {
-  it.each(rows.map((row) => [row.name, row] as const))(
+  const others = rows.filter((row) => !row.refusesWrites);
+  const fileOf = (problem: string): string => problem.slice(0, problem.lastIndexOf(':'));
+  const together: Row = {
+    name: 'all others at once',
+    craft: (git) => others.flatMap(({ craft }) => craft(git)),
+    // In the order in which a manager lists them.
+    problems: others.flatMap(({ problems }) => problems).sort((a, b) => (fileOf(a) < fileOf(b) ? -1 : 1)),
+    apps: others.flatMap(({ apps = [] }) => apps),
+  };
+
+  it.each([...rows.filter((row) => row.refusesWrites), together].map((row) => [row.name, row] as const))(
     '%s: harms nothing but itself',
     async (_name, { craft, problems, apps = [], refusesWrites = false }) => {
       const repository = await testRepository();

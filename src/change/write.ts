@@ -5,14 +5,7 @@ import { keyOf, type ObjectKey } from '../protocol/name.ts';
 import type { Preview } from '../protocol/plan.ts';
 import type { Reconciler } from '../reconcile/reconciler.ts';
 import type { Publisher, Reader, SourceOrigin } from '../source/source.ts';
-import type {
-  AtRevision,
-  ObjectReads,
-  Reachable,
-  StoredApp,
-  StoredGroup,
-  StoredObject,
-} from '../store/objects/port.ts';
+import type { AtRevision, ObjectReads, Reachable, StoredObject, StoredOf } from '../store/objects/port.ts';
 
 /** How many times a write is drafted while the branch keeps moving. */
 export const MAX_ATTEMPTS = 5;
@@ -97,15 +90,12 @@ export interface WriteRequest {
   warns?: boolean;
 }
 
-/** The stored form of a write's object. */
-type StoredOf<W extends Write> = W['kind'] extends 'app' ? StoredApp : StoredGroup;
-
 /** The result of a change of one object. */
 export interface WriteResult<W extends Write = Write> {
   /** The commit that was made for it; null if nothing had to change. */
   revision: string | null;
   /** The object as this write left it in the store, without the effects of later writes; null after a delete. */
-  object: AtRevision<StoredOf<W> | null>;
+  object: AtRevision<StoredOf[W['kind']] | null>;
 }
 
 /** The result of a set of changes. */

@@ -3,7 +3,7 @@ import type { GroupInfo, StoredApp, StoredGroup, StoredObject } from '../store/o
 
 /** Converts a stored object to the form that the API shows. */
 export function objectRecord(object: StoredObject): AppRecord | DeviceGroupRecord {
-  return 'appId' in object ? appRecord(object) : deviceGroupRecord(object);
+  return object.kind === 'app' ? appRecord(object) : deviceGroupRecord(object);
 }
 
 export function appRecord({ name, content, appId, oid }: StoredApp): AppRecord {

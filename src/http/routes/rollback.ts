@@ -169,5 +169,5 @@ function previewRecord({ alsoLost, ...preview }: RollbackPreview): object {
 }
 
 function idOf(object: StoredObject): number {
-  return 'appId' in object ? object.appId : object.deviceGroupId;
+  return object.kind === 'app' ? object.appId : object.deviceGroupId;
 }

@@ -6,7 +6,7 @@ import type { StoredObject } from './port.ts';
  * record, so it is the `ETag`. A group has a second one, which does not change when images are pruned.
  */
 export function tagsOf(object: StoredObject): [etag: string, ...others: string[]] {
-  if ('appId' in object) return [`"${object.appId}"`];
+  if (object.kind === 'app') return [`"${object.appId}"`];
   const { deviceGroupId, pruneId } = object;
   return [`"${deviceGroupId}-${pruneId}"`, `"${deviceGroupId}"`];
 }

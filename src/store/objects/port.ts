@@ -2,26 +2,26 @@ import type { ContentOfKind } from '../../desired/content.ts';
 import type { IdState, IdStore } from '../../ids/id-store.ts';
 import type { Effect } from '../../plan/effect.ts';
 import type { FileOrigin, Step } from '../../plan/step.ts';
-import type { App } from '../../protocol/app.ts';
-import type { DeviceGroup } from '../../protocol/device-group.ts';
 import type { Kind, ObjectKey } from '../../protocol/name.ts';
 import type { Operation } from '../operation.ts';
 
-/** An applied app and the ids that the store gave it: `oid` is 24 hex digits, `appId` rises with every change. */
-export interface StoredApp {
+interface Stored<K extends Kind> {
+  kind: K;
   name: string;
+  /** 24 hex digits. */
   oid: string;
-  appId: number;
-  content: App;
+  content: ContentOfKind[K];
 }
 
-/** An applied device group and the ids that the store gave it. `pruneId` rises with every prune. */
-export interface StoredGroup {
-  name: string;
-  oid: string;
+/** An applied app. `appId` rises with every change. */
+export interface StoredApp extends Stored<'app'> {
+  appId: number;
+}
+
+/** An applied device group. `deviceGroupId` rises with every change, `pruneId` with every prune. */
+export interface StoredGroup extends Stored<'device_group'> {
   deviceGroupId: number;
   pruneId: number;
-  content: DeviceGroup;
 }
 
 /** An applied object, by kind. */

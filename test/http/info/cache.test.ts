@@ -26,8 +26,15 @@ function openCache(lifetime = 10_000) {
   };
   const reads: { resolve(text: string | null): void; reject(error: Error): void }[] = [];
   const infoOf = (text: string): GroupInfo => ({
-    group: { name: 'edge', oid: '', deviceGroupId: 1, pruneId: 1, content: { apps: ['web'] } },
-    apps: [{ name: 'web', oid: text, appId: 1, content: {} as never }],
+    group: {
+      kind: 'device_group' as const,
+      name: 'edge',
+      oid: '',
+      deviceGroupId: 1,
+      pruneId: 1,
+      content: { apps: ['web'] },
+    },
+    apps: [{ kind: 'app', name: 'web', oid: text, appId: 1, content: {} as never }],
     revision: store.revision,
     fleet: 'abcd',
     idSequence: 1,

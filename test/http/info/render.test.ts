@@ -12,8 +12,21 @@ function infoOf(count: number): GroupInfo {
     { container_image: 'a "quoted" image', env_vars: { A: 'b' } },
     appDefaults(['x']),
   );
-  const apps = names.map((name, index) => ({ name, oid: 'f'.repeat(24), appId: index + 1, content }));
-  const group = { name: 'g', oid: 'e'.repeat(24), deviceGroupId: 7, pruneId: 9, content: { apps: names } };
+  const apps = names.map((name, index) => ({
+    kind: 'app' as const,
+    name,
+    oid: 'f'.repeat(24),
+    appId: index + 1,
+    content,
+  }));
+  const group = {
+    kind: 'device_group' as const,
+    name: 'g',
+    oid: 'e'.repeat(24),
+    deviceGroupId: 7,
+    pruneId: 9,
+    content: { apps: names },
+  };
   return { group, apps, revision: 'r', fleet: 'abcd', idSequence: 1 };
 }
 

@@ -11,12 +11,14 @@ import type { AppliedObject, GroupInfo, StoredApp, StoredGroup, StoredObject, St
 /** Makes an object of each kind from what is stored of it. */
 const STORED: { readonly [K in Kind]: (row: AppliedRow, defaults: AppDefaults) => StoredOf[K] } = {
   app: ({ name, own, stored }, defaults) => ({
+    kind: 'app',
     name,
     oid: stored.oid,
     appId: own?.last ?? 0,
     content: contentOf('app', stored.content, defaults),
   }),
   device_group: ({ name, own, prune, stored }, defaults) => ({
+    kind: 'device_group',
     name,
     oid: stored.oid,
     deviceGroupId: own?.last ?? 0,

@@ -55,10 +55,16 @@ export function readsContract(open: OpenStore): void {
       });
       await pass(test.store, [appStep('web', content), groupStep('edge', group('web'))], 'r1');
       const { oid, ...rest } = (await test.store.object('app', 'web')).value!;
-      expect(rest).toEqual({ name: 'web', appId: 1, content });
+      expect(rest).toEqual({ kind: 'app', name: 'web', appId: 1, content });
       expect(oid).toMatch(/^[0-9a-f]{24}$/);
       const { value, revision } = await test.store.object('device_group', 'edge');
-      expect(value).toMatchObject({ name: 'edge', deviceGroupId: 1, pruneId: 1, content: group('web') });
+      expect(value).toMatchObject({
+        kind: 'device_group',
+        name: 'edge',
+        deviceGroupId: 1,
+        pruneId: 1,
+        content: group('web'),
+      });
       expect(revision).toBe('r1');
     });
 

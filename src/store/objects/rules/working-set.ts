@@ -41,14 +41,14 @@ export class WorkingSet {
   readonly defaults: AppDefaults;
   /** The act of this write. */
   act: NewAct | null = null;
-  #state: FleetState;
+  readonly #state: FleetState;
   #fields: Partial<FleetState> | null = null;
   readonly #objects: Map<string, FleetObject>;
   /** The objects that were changed, as they were loaded. */
   readonly #before = new Map<string, FleetObject | undefined>();
 
   constructor({ state, objects, newOid, defaults }: Loaded) {
-    this.#state = state;
+    this.#state = { ...state };
     this.#objects = new Map(objects.map((object) => [keyOf(object.kind, object.name), object]));
     this.newOid = newOid;
     this.defaults = defaults;
@@ -64,8 +64,8 @@ export class WorkingSet {
   }
 
   set(fields: Partial<FleetState>): void {
-    this.#fields = { ...this.#fields, ...fields };
-    this.#state = { ...this.#state, ...fields };
+    this.#fields = Object.assign(this.#fields ?? {}, fields);
+    Object.assign(this.#state, fields);
   }
 
   /** Raises the id sequence above its stored value and `above`, and returns it. */
@@ -121,7 +121,11 @@ export class WorkingSet {
   #change(kind: Kind, name: string, parts: Partial<FleetObject>): void {
     const key = keyOf(kind, name);
     const object = this.#objects.get(key);
-    if (!this.#before.has(key)) this.#before.set(key, object);
+    if (object !== undefined && this.#before.has(key)) {
+      Object.assign(object, parts);
+      return;
+    }
+    this.#before.set(key, object);
     this.#objects.set(key, { ...(object ?? { kind, name, own: null, prune: null, stored: null }), ...parts });
   }
 }

@@ -208,7 +208,16 @@ export const layers = {
     promise: 'metrics of the worker for Prometheus',
   },
   'worker/parts': {
-    may: ['errors', 'disk', 'process', 'worker/data-dir', 'worker/link', 'worker/settings'],
+    may: [
+      'errors',
+      'disk',
+      'faults',
+      'process',
+      'worker/data-dir',
+      'worker/engine',
+      'worker/link',
+      'worker/settings',
+    ],
     promise: 'makes the parts of a worker by hand',
   },
   'worker/loop': {

@@ -4,9 +4,13 @@ import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { makeOwnFolder } from '../disk/folder.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
+import { createFaults, type Faults } from '../faults.ts';
 import type { Clock } from '../process/clock.ts';
 import { type LocalSocket, openLocalSocket } from './data-dir/local-socket.ts';
 import { createMemoryFile, type MemoryFile } from './data-dir/memory-file.ts';
+import { engineAt } from './engine/client.ts';
+import type { CredentialSources } from './engine/credentials.ts';
+import type { Engine } from './engine/engine.ts';
 import { createLink, type ManagerLink } from './link/link.ts';
 import { Outbox } from './link/outbox.ts';
 import type { WorkerConfig } from './settings.ts';
@@ -14,59 +18,47 @@ import type { WorkerConfig } from './settings.ts';
 /** A pause of so many seconds, which ends early when the signal is aborted. Never rejects. */
 type Sleep = (seconds: number, signal: AbortSignal) => Promise<void>;
 
-/** Everything beside the engine that a worker works with. */
-export interface WorkerParts {
+/** Everything that a worker works with. */
+export interface Parts {
   config: WorkerConfig;
   logger: Logger;
   clock: Clock;
   sleep: Sleep;
+  /** Aborted when the worker has to stop. */
+  stopping: AbortSignal;
   /** The name of this device; the worker sets it from the engine if DEVICE_NAME is unset. */
   identity: { name: string | null };
+  engine: Engine;
   link: ManagerLink;
   outbox: Outbox;
   memoryFile: MemoryFile;
   /** Null for a pass without a lock, or if the disk takes no new files. */
   socket: LocalSocket | null;
-  /** Folder of Docker's config.json. */
-  dockerConfig: string;
-  /** Credentials of one registry beside those of config.json; null if there are none. */
-  registry: { host: string; user: string; password: string } | null;
-  /** Aborted when the worker has to stop. */
-  stopping: AbortSignal;
+  faults: Faults;
+  /** A number in [0, 1). */
+  random(): number;
 }
 
-export interface PartsOptions {
-  config: WorkerConfig;
-  logger: Logger;
-  clock: Clock;
-  sleep: Sleep;
-  stopping: AbortSignal;
+type PartsOptions = Pick<Parts, 'config' | 'logger' | 'clock' | 'sleep' | 'stopping'> & {
   /** Whether this worker acts: then nobody else may with the same DATA_DIR. */
   isLocked: boolean;
-}
+};
 
 /**
  * Makes the parts of a worker: opens and locks DATA_DIR, and reads the file of certificates. Contacts nobody. Rejects as
  * `invalid` or `present` if a setting has to be changed.
  */
-export async function openParts({
-  config,
-  logger,
-  clock,
-  sleep,
-  stopping,
-  isLocked,
-}: PartsOptions): Promise<WorkerParts> {
+export async function openParts({ isLocked, ...given }: PartsOptions): Promise<Parts> {
+  const { config, clock } = given;
   const folder = resolve(config.DATA_DIR);
   const identity = { name: config.DEVICE_NAME };
   const ca = config.MANAGER_CA_FILE === null ? null : readCertificates(config.MANAGER_CA_FILE);
-  const socket = isLocked ? await openFolder(folder, logger) : null;
+  const socket = isLocked ? await openFolder(folder, given.logger) : null;
+  const { env } = process;
   return {
-    config,
-    logger,
-    clock,
-    sleep,
+    ...given,
     identity,
+    engine: engineAt(config.ENGINE ?? defaultSocket(env), { credentials: credentialsOf(config, env) }),
     link: createLink({
       manager: config.MANAGER,
       group: config.DEVICE_GROUP,
@@ -79,9 +71,8 @@ export async function openParts({
     outbox: new Outbox(config.REPORT_INTERVAL),
     memoryFile: createMemoryFile(folder, clock.now),
     socket,
-    dockerConfig: config.DOCKER_CONFIG ?? join(homedir(), '.docker'),
-    registry: registryOf(config),
-    stopping,
+    faults: createFaults(env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL')),
+    random: Math.random,
   };
 }
 
@@ -89,9 +80,20 @@ function accountOf(user: string | null, password: string | null): { user: string
   return user === null || password === null ? null : { user, password };
 }
 
-function registryOf(config: WorkerConfig): WorkerParts['registry'] {
+/** Returns where the credentials of registries come from. */
+export function credentialsOf(config: WorkerConfig, env: NodeJS.ProcessEnv): CredentialSources {
   const account = accountOf(config.REGISTRY_AUTH_USER, config.REGISTRY_AUTH_PASSWORD);
-  return account === null ? null : { host: config.REGISTRY_HOST, ...account };
+  const fixed = account && {
+    registry: config.REGISTRY_HOST,
+    username: account.user,
+    password: account.password,
+  };
+  return { fixed, dockerConfig: config.DOCKER_CONFIG ?? join(homedir(), '.docker'), env };
+}
+
+function defaultSocket(env: NodeJS.ProcessEnv): string {
+  const host = /^unix:\/\/(\/.+)$/.exec(env['DOCKER_HOST'] ?? '')?.[1];
+  return host ?? '/var/run/docker.sock';
 }
 
 function readCertificates(path: string): string {

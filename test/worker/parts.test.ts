@@ -2,20 +2,24 @@ import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openParts, type WorkerParts } from '../../src/worker/parts.ts';
-import { parseWorkerConfig } from '../../src/worker/settings.ts';
+import { credentialsOf, openParts, type Parts } from '../../src/worker/parts.ts';
+import { parseWorkerConfig, type WorkerConfig } from '../../src/worker/settings.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { REAL_CLOCK } from '../support/manager.ts';
 
-async function open(env: Record<string, string>, isLocked = true): Promise<WorkerParts> {
+function configOf(env: Record<string, string>): WorkerConfig {
   const result = parseWorkerConfig(
     { MANAGER: 'http://127.0.0.1:1', DEVICE_GROUP: 'edge', ...env },
     [],
     () => '',
   );
   if (!result.ok) throw new Error(result.problems.join('\n'));
+  return result.config;
+}
+
+async function open(env: Record<string, string>, isLocked = true): Promise<Parts> {
   const parts = await openParts({
-    config: result.config,
+    config: configOf(env),
     logger: pino({ level: 'silent' }),
     clock: REAL_CLOCK,
     sleep: () => Promise.resolve(),
@@ -44,18 +48,21 @@ describe('the parts of a worker', () => {
     await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('have the credentials of one registry, and the folder of those of Docker', async () => {
+  it('have the credentials of one registry, and the folder of those of Docker', () => {
     const settings = { REGISTRY_HOST: 'ghcr.io', REGISTRY_AUTH_USER: 'u', REGISTRY_AUTH_PASSWORD: 'p' };
-    const parts = await open(
-      { ...settings, DOCKER_CONFIG: '/etc/docker-config', DEVICE_NAME: 'shop-17' },
-      false,
-    );
-    expect(parts).toMatchObject({
-      registry: { host: 'ghcr.io', user: 'u', password: 'p' },
-      dockerConfig: '/etc/docker-config',
-      identity: { name: 'shop-17' },
+    const fixed = { registry: 'ghcr.io', username: 'u', password: 'p' };
+    const dockerConfig = '/etc/docker-config';
+    expect(credentialsOf(configOf({ ...settings, DOCKER_CONFIG: dockerConfig }), {})).toEqual({
+      fixed,
+      dockerConfig,
+      env: {},
     });
-    expect(await open({}, false)).toMatchObject({ registry: null, identity: { name: null } });
+    expect(credentialsOf(configOf({}), {})).toMatchObject({ fixed: null });
+  });
+
+  it('have the name that DEVICE_NAME gives', async () => {
+    expect(await open({ DEVICE_NAME: 'shop-17' }, false)).toMatchObject({ identity: { name: 'shop-17' } });
+    expect(await open({}, false)).toMatchObject({ identity: { name: null } });
   });
 
   it.each<[string, (folder: string) => Promise<Record<string, string>>, string, RegExp]>([

@@ -1,12 +1,13 @@
 import { PRODUCT_VERSION } from '../../version.ts';
+import type { Parts } from '../parts.ts';
 import { type AppsInput, isDone, reportedApps, statusContainers } from '../status/apps.ts';
 import type { WorkerStatus } from '../status/status.ts';
 import { Device } from './device.ts';
-import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import { Poller } from './poller.ts';
 import { Problems } from './problems.ts';
 import { Reporter } from './reporter.ts';
 import { Alarm } from './tasks.ts';
+import { secondsOf, wallTimeOf } from './time.ts';
 
 /** The worker: what it polls, acts on and reports, and its state for people. */
 export interface Agent {

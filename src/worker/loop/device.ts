@@ -4,6 +4,7 @@ import { NAME_PATTERN } from '../../protocol/name.ts';
 import { EngineError, type EngineInfo } from '../engine/engine.ts';
 import type { InfoBody } from '../link/info-reply.ts';
 import type { Counts } from '../metrics/exposition.ts';
+import type { Parts } from '../parts.ts';
 import { forgetImages } from '../plan/images.ts';
 import type { Knowledge } from '../plan/learn.ts';
 import type { Memory } from '../plan/memory.ts';
@@ -18,11 +19,11 @@ import { ImageCare } from './image-care.ts';
 import { LastLines, LOG_LINES } from './last-lines.ts';
 import { ensureNetwork } from './network.ts';
 import { type Inspected, observe } from './observe.ts';
-import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import type { Problems } from './problems.ts';
 import { noteForeign, noteUnclear } from './remarks.ts';
 import { policyOf, prefixOf, rulesOf } from './rules.ts';
 import { Runner, type UnderWay } from './runner.ts';
+import { secondsOf, wallTimeOf } from './time.ts';
 
 /** States of an app that is on its way. */
 const CHANGING: ReadonlySet<string> = new Set(['pulling', 'updating', 'checking']);

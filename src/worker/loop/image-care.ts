@@ -1,10 +1,11 @@
 import { EngineError } from '../engine/engine.ts';
 import { type DiskUsage, diskUsage } from '../machine.ts';
+import type { Parts } from '../parts.ts';
 import { unusedImages } from '../plan/images.ts';
 import type { Memory } from '../plan/memory.ts';
 import type { Actual, Disk, Wanted } from '../plan/model.ts';
-import { type Parts, wallTimeOf } from './parts.ts';
 import type { Problems } from './problems.ts';
+import { wallTimeOf } from './time.ts';
 
 /** What stopping, renaming and starting containers need: on a full disk, an engine can only stop. */
 const ROOM_TO_SWAP = { bytes: 100 * 1024 * 1024, inodes: 0.05 };

@@ -1,16 +1,14 @@
-import { createFaults } from '../../faults.ts';
 import { EXIT, type ExitCode } from '../../process/exit.ts';
 import type { RunMode } from '../command.ts';
-import { engineAt } from '../engine/client.ts';
 import { type DiskUsage, diskUsage } from '../machine.ts';
 import { renderMetrics } from '../metrics/exposition.ts';
 import { serveMetrics } from '../metrics/server.ts';
-import type { WorkerParts } from '../parts.ts';
+import type { Parts } from '../parts.ts';
 import { describeAim } from '../status/describe-aim.ts';
 import { isAsWanted } from '../status/status.ts';
 import { type Agent, createAgent } from './agent.ts';
-import { type Parts, secondsOf } from './parts.ts';
 import { runTasks } from './tasks.ts';
+import { secondsOf } from './time.ts';
 
 /** How a run ends, and where what it shows is written. */
 export interface LoopOptions {
@@ -20,23 +18,10 @@ export interface LoopOptions {
 }
 
 /** Runs the worker and resolves to its exit code. Containers keep running when it ends. */
-export async function runLoop(parts: WorkerParts, { mode, write }: LoopOptions): Promise<ExitCode> {
-  const agent = await createAgent(completed(parts));
+export async function runLoop(parts: Parts, { mode, write }: LoopOptions): Promise<ExitCode> {
+  const agent = await createAgent(parts);
   if (mode === 'dry-run') return preview(agent, write);
   return mode === 'once' ? runOnce(agent) : runForever(agent);
-}
-
-function completed(parts: WorkerParts): Parts {
-  const { config, dockerConfig, registry } = parts;
-  const fixed =
-    registry === null
-      ? null
-      : { registry: registry.host, username: registry.user, password: registry.password };
-  const engine = engineAt(config.ENGINE ?? defaultSocket(process.env), {
-    credentials: { fixed, dockerConfig, env: process.env },
-  });
-  const faults = createFaults(process.env['HOLDFAST_FAULT'], () => process.kill(process.pid, 'SIGKILL'));
-  return { ...parts, engine, faults, random: Math.random };
 }
 
 async function runForever(agent: Agent): Promise<ExitCode> {
@@ -126,9 +111,4 @@ async function preview(agent: Agent, write: (text: string) => void): Promise<Exi
   for (const line of lines) write(`${line}\n`);
   write(lines.length === 0 ? 'This device has nothing to do.\n' : 'Nothing was done.\n');
   return isGood ? EXIT.ok : EXIT.failed;
-}
-
-function defaultSocket(env: NodeJS.ProcessEnv): string {
-  const host = /^unix:\/\/(\/.+)$/.exec(env['DOCKER_HOST'] ?? '')?.[1];
-  return host ?? '/var/run/docker.sock';
 }

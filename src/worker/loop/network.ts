@@ -1,8 +1,8 @@
 import { messageOf } from '../../errors.ts';
+import type { Parts } from '../parts.ts';
 import type { Actual } from '../plan/model.ts';
 import { networksOf, SHARED } from '../plan/networks.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { Parts } from './parts.ts';
 import type { Problems } from './problems.ts';
 
 /**

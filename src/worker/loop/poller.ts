@@ -2,12 +2,13 @@ import type { InfoReply } from '../link/info-reply.ts';
 import { checkedBody } from '../link/info-reply.ts';
 import type { PollResult, PollTrouble } from '../link/link.ts';
 import { firstPollDelay, pollDelay } from '../link/pace.ts';
+import type { Parts } from '../parts.ts';
 import { senderOf } from '../plan/wanted/sender.ts';
 import { refuse } from '../plan/wanted/wanted.ts';
 import type { ManagerStatus } from '../status/status.ts';
 import type { Device } from './device.ts';
-import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import type { Problems } from './problems.ts';
+import { secondsOf, wallTimeOf } from './time.ts';
 
 /** Intervals without a sensible answer after which people should look. */
 const LOST_INTERVALS = 3;

@@ -1,5 +1,5 @@
+import type { Parts } from '../parts.ts';
 import type { Actual, Foreign } from '../plan/model.ts';
-import type { Parts } from './parts.ts';
 import type { Problems } from './problems.ts';
 
 /** Says what the engine does not say although it answers. */

@@ -1,9 +1,10 @@
 import type { SendResult } from '../link/link.ts';
 import { createMachine } from '../machine.ts';
+import type { Parts } from '../parts.ts';
 import { buildReport, type ContainerFigures, fittedReport } from '../report.ts';
 import type { WorkerStatus } from '../status/status.ts';
 import type { Device } from './device.ts';
-import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
+import { secondsOf, wallTimeOf } from './time.ts';
 
 /** Containers whose figures are asked for at once: each takes the engine a second. */
 const STATS_AT_ONCE = 4;

@@ -1,10 +1,11 @@
 import { type Counts, noCounts } from '../metrics/exposition.ts';
+import type { Parts } from '../parts.ts';
 import { type Knowledge, learn, type StepResult } from '../plan/learn.ts';
 import type { Actual, Step } from '../plan/model.ts';
 import type { Job, Plan } from '../plan/plan.ts';
 import { execute } from './execute.ts';
-import { type Parts, secondsOf, wallTimeOf } from './parts.ts';
 import { Pulls } from './pulls.ts';
+import { secondsOf, wallTimeOf } from './time.ts';
 
 /** The apps whose containers are being changed, and those whose image is being pulled. */
 export interface UnderWay {

@@ -4,8 +4,8 @@ import type { WorkerReport } from '../../../src/protocol/report.ts';
 import { engineAt } from '../../../src/worker/engine/client.ts';
 import { Outbox } from '../../../src/worker/link/outbox.ts';
 import type { Device } from '../../../src/worker/loop/device.ts';
-import type { Parts } from '../../../src/worker/loop/parts.ts';
 import { Reporter } from '../../../src/worker/loop/reporter.ts';
+import type { Parts } from '../../../src/worker/parts.ts';
 import { startFakeEngine } from '../../support/fake-engine.ts';
 import { deviceStatus, trouble } from '../support.ts';
 

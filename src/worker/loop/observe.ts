@@ -61,20 +61,9 @@ export async function observe(
   );
   forgetGone(inspected, summaries);
   const networks = networkList.value ?? [];
-  const images = imageList.value ?? [];
-  const tags = new Map(
-    images.flatMap(({ id, tags, digests }) => [...tags, ...digests].map((tag) => [tag, id])),
-  );
-  const byReference = new Map(
-    attention.references.flatMap((reference) => {
-      const id = tags.get(reference) ?? idOf(tags, reference);
-      return id === undefined ? [] : [[reference, id]];
-    }),
-  );
-  const ids = new Set(images.map(({ id }) => id));
   const blind = imageList.problem ?? networkList.problem;
-  const seen = { ids, byReference, digests: digestsOf(images) };
-  return { containers, foreign, networks, images: seen, blind, unclear };
+  const images = imagesOf(imageList.value ?? [], attention.references);
+  return { containers, foreign, networks, images, blind, unclear };
 }
 
 /** What a list has, or why the engine does not give it although it answers. Rejects if it does not. */
@@ -90,6 +79,19 @@ async function part<T>(list: Promise<T>, what: string): Promise<{ value: T | nul
 /** Whether the engine answers other calls in spite of this error. */
 function isPartial(error: unknown): error is EngineError {
   return error instanceof EngineError && error.code !== 'unavailable';
+}
+
+function imagesOf(images: readonly Image[], references: readonly string[]): Actual['images'] {
+  const tags = new Map(
+    images.flatMap(({ id, tags: own, digests }) => [...own, ...digests].map((tag) => [tag, id])),
+  );
+  const byReference = new Map(
+    references.flatMap((reference) => {
+      const id = tags.get(reference) ?? idOf(tags, reference);
+      return id === undefined ? [] : [[reference, id]];
+    }),
+  );
+  return { ids: new Set(images.map(({ id }) => id)), byReference, digests: digestsOf(images) };
 }
 
 /** An image that came from several registries has the digest of the first. */

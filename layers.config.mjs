@@ -179,7 +179,10 @@ export const layers = {
     pure: ['zod', 'node:crypto'],
     promise: 'compares what a device should run with what it runs, and says what to do next',
   },
-  'worker/http': { may: [], promise: 'a request over HTTP, to an address or a socket, with its limits' },
+  'worker/http': {
+    may: [],
+    promise: 'a request over HTTP, to an address or a socket, with its limits; a server of the worker',
+  },
   'worker/engine': {
     may: ['errors', 'async', 'protocol', 'worker/http', 'worker/plan'],
     promise: 'a client of the container engine, Docker',
@@ -204,7 +207,7 @@ export const layers = {
   },
   'worker/machine': { may: ['worker/report'], promise: 'figures of the machine: memory, disk, processor' },
   'worker/metrics': {
-    may: ['errors', 'protocol', 'worker/status'],
+    may: ['errors', 'protocol', 'worker/http', 'worker/status'],
     promise: 'metrics of the worker for Prometheus',
   },
   'worker/parts': {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { type Agent, type IncomingMessage, request as requestHttp, type Server } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import type { ListenOptions } from 'node:net';
 
 /** Why there is no answer, where it is not an error of the system: those have its codes. */
 type Failure = 'timeout' | 'aborted' | 'too-large' | 'broken';
@@ -98,4 +99,20 @@ export async function bodyOf(response: IncomingMessage, most: number): Promise<B
 /** Returns the code of an error of the system; empty for any other. */
 export function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? '';
+}
+
+/** Lets a server listen. Rejects with the error of the system; what goes wrong with it later ends no worker. */
+export async function listen(server: Server, at: ListenOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(at, resolve);
+  });
+  server.on('error', () => undefined);
+}
+
+/** Closes a server with all of its connections. */
+export function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
 }

@@ -1,7 +1,8 @@
 import { chmod, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { HoldfastError, messageOf } from '../../errors.ts';
+import { closeServer, listen } from '../http.ts';
 import { type Answer, askSocket } from './local-request.ts';
 
 /** What a running worker does for the commands of people at the device. */
@@ -36,7 +37,7 @@ export async function openLocalSocket(folder: string): Promise<LocalSocket> {
       'invalid',
       `the path of the socket is longer than ${LONGEST_PATH} bytes: ${path}; set DATA_DIR to a shorter path`,
     );
-  return (await listen(path)) ?? (await replaceStale(folder));
+  return (await openAt(path)) ?? (await replaceStale(folder));
 }
 
 async function replaceStale(folder: string): Promise<LocalSocket> {
@@ -44,40 +45,29 @@ async function replaceStale(folder: string): Promise<LocalSocket> {
   const reply = await askSocket(path, { method: 'GET', path: '/' });
   if (reply !== null) throw new HoldfastError('present', inUse(folder, pidOf(reply)));
   await rm(path, { force: true });
-  const socket = await listen(path);
+  const socket = await openAt(path);
   if (socket === null) throw new HoldfastError('present', inUse(folder, null));
   return socket;
 }
 
 /** Resolves to null if something has the name. */
-async function listen(path: string): Promise<LocalSocket | null> {
+async function openAt(path: string): Promise<LocalSocket | null> {
   let commands: LocalCommands | null = null;
   const server = createServer((request, response) => void answer(request, response, commands));
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(path, resolve);
-    });
+    await listen(server, { path });
     await chmod(path, 0o600);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null;
     server.close();
     throw error;
   }
-  // The command line or a health check does not keep a worker from ending.
-  server.on('error', () => undefined);
   return {
     serve: (given) => {
       commands = given;
     },
     close: () => closeServer(server),
   };
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }
 
 function pidOf({ body }: Answer): number | null {

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { HoldfastError, messageOf } from '../../errors.ts';
+import { closeServer, listen } from '../http.ts';
 
 /** Answers `GET /metrics`. */
 export interface MetricsServer {
@@ -20,19 +21,9 @@ export async function serveMetrics(host: string, port: number, render: () => str
     }
     response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(render());
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, host, resolve);
-  }).catch((error: unknown) => {
+  await listen(server, { host, port }).catch((error: unknown) => {
     const message = `METRICS_PORT: cannot listen on port ${port} of ${host}: ${messageOf(error)}`;
     throw new HoldfastError('unavailable', message, {}, error);
   });
-  server.on('error', () => undefined);
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) };
 }

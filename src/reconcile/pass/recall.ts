@@ -32,12 +32,39 @@ export function createRecall(
   desired: DesiredState,
   keeper: PassDependencies['keeper'],
 ): Recall {
+  const { refresh, ...loaded } = createLoaded(store, follower, desired);
+  /** Seeding makes what was read outdated. */
+  const after = (isSeeded: boolean): boolean => {
+    if (isSeeded) loaded.forget();
+    return isSeeded;
+  };
+  return {
+    ...loaded,
+    follow: async (state, head) => after(await keeper.followHead(head, state)),
+    refresh: async (state, head) => {
+      after(await keeper.seedIfNeeded(head, state));
+      return refresh(state);
+    },
+  };
+}
+
+/** What was read from the store. */
+interface Loaded extends Pick<Recall, 'memory' | 'takeChangedElsewhere' | 'forget'> {
+  /** Reads what has changed up to this state, or all. */
+  refresh(state: StoreState): Promise<Memory>;
+}
+
+function createLoaded(
+  store: PassStore,
+  follower: PassDependencies['follower'],
+  desired: DesiredState,
+): Loaded {
   let memory: Memory | null = null;
-  /** What was read from the store last; stays when `memory` is discarded. */
+  /** What was read last; stays when `memory` is discarded. */
   let lastLoaded: Memory | null = null;
   let isChangedElsewhere = false;
 
-  /** Reads only what has changed. Resolves to false if the store cannot tell what that is. */
+  /** Resolves to false if the store cannot tell what has changed. */
   const readChanges = async (current: Memory, state: StoreState): Promise<boolean> => {
     const { mark } = current.store;
     if (mark === null || !isComparable(current.store, state)) return false;
@@ -46,12 +73,6 @@ export function createRecall(
     if (applyStoreChanges(current, changes)) isChangedElsewhere = true;
     current.store = state;
     return true;
-  };
-
-  /** Seeding makes what was read outdated. */
-  const after = (isSeeded: boolean): boolean => {
-    if (isSeeded) memory = null;
-    return isSeeded;
   };
 
   const readAll = async (state: StoreState): Promise<Memory> => {
@@ -74,9 +95,7 @@ export function createRecall(
     forget: () => {
       memory = null;
     },
-    follow: async (state, head) => after(await keeper.followHead(head, state)),
-    refresh: async (state, head) => {
-      after(await keeper.seedIfNeeded(head, state));
+    refresh: async (state) => {
       if (memory !== null && isCurrent(memory.store, state)) {
         // No other manager has changed an object up to this mark.
         memory.store = { ...memory.store, attempted: state.attempted, mark: state.mark };

@@ -5,10 +5,13 @@ import { describe, expect, it } from 'vitest';
 import { inDesiredState } from '../support/folder.ts';
 import { SMALL_FLEET, startManager } from '../support/manager.ts';
 import { startFollower, testOrigin } from '../support/origin.ts';
+import { suiteManager } from '../support/suite.ts';
 
 const WEB_2 = { 'apps/web.yaml': 'container_image: nginx:2\n' };
 
 describe('GET /plan', () => {
+  const suite = suiteManager({ files: SMALL_FLEET });
+
   it('plans a branch of the clone, without undoing what others have changed since it began', async () => {
     const manager = await startManager({ files: SMALL_FLEET });
     const { repository } = manager;
@@ -40,8 +43,7 @@ describe('GET /plan', () => {
     ['an option of git', '--output=x', 404],
     ['nothing', '', 400],
   ])('refuses %s', async (_, revision, status) => {
-    const manager = await startManager({ files: SMALL_FLEET });
-    expect((await manager.get(`/api/v2/plan?revision=${encodeURIComponent(revision)}`)).status).toBe(status);
+    expect((await suite().get(`/api/v2/plan?revision=${encodeURIComponent(revision)}`)).status).toBe(status);
   });
 
   it.each([

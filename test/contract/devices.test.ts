@@ -232,17 +232,13 @@ describe('GET /api/v2/devices', () => {
     expect(lines[2]).toMatch(/^b,edge,false,failed,.*,"web: =1\+""2""",shared,false,1\.3\.0$/);
   });
 
-  it.each([
-    ['an unknown parameter', 'x=1'],
-    ['an unknown state', 'state=fine'],
-    ['an unknown order', 'sort=size'],
-    ['a cursor that no page has', 'after=x'],
-    ['a page of nothing', 'page_size=0'],
-  ])('refuses %s', async (_, query) => {
+  it('refuses unknown parameters, states and orders, cursors that no page has, and pages of nothing', async () => {
     const manager = await startManager({ files: FILES });
-    const reply = await manager.get(`/api/v2/devices?${query}`);
-    expect(reply.status).toBe(400);
-    expect(Object.keys(reply.body.invalid_parameters)).toEqual([query.split('=')[0]]);
+    for (const query of ['x=1', 'state=fine', 'sort=size', 'after=x', 'page_size=0']) {
+      const reply = await manager.get(`/api/v2/devices?${query}`);
+      expect([query, reply.status]).toEqual([query, 400]);
+      expect(Object.keys(reply.body.invalid_parameters)).toEqual([query.split('=')[0]]);
+    }
   });
 
   it('remembers DEVICES_MAX names at most: the last ones heard', async () => {

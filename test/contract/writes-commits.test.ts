@@ -20,6 +20,8 @@ const WEB = '/api/v2/apps/web';
 const FILE = 'desired-state/apps/web.yaml';
 
 describe('docs/contract.md, 10.1: What is committed', () => {
+  const suite = suiteManager({ files: { 'apps/web.yaml': WEB_TEXT } });
+
   it.each([
     [
       'an image',
@@ -35,11 +37,11 @@ describe('docs/contract.md, 10.1: What is committed', () => {
       { starting_ports: [81, { '8443': '443' }] },
       ['-    - 80     # http', '+    - 81     # http'],
     ],
-    ['a removed item', { starting_ports: [80] }, ['-    - {\'8443\': "443"}']],
+    ['a removed item', { starting_ports: [81] }, ['-    - {\'8443\': "443"}']],
   ])(
     'the smallest edit of the one file: comments, order, quoting and untouched lines stay: %s',
     async (_, change, lines) => {
-      const manager = await startManager({ files: { 'apps/web.yaml': WEB_TEXT } });
+      const manager = suite();
       const { body: before } = await manager.get(WEB);
       const reply = await manager.put(`${WEB}/update`, change);
       expect(reply.status).toBe(202);

@@ -1,8 +1,9 @@
 import { unreachable } from '../origin/errors.ts';
 import { commands } from '../process/commands.ts';
 import { isShortRefName, NO_BRANCH } from '../process/ref-names.ts';
+import type { Limit } from '../process/run.ts';
 import { GitFailure, stderrOf } from '../process/run.ts';
-import type { TransferLimit, Transfers } from '../process/transfer.ts';
+import type { Transfers } from '../process/transfer.ts';
 
 const FULL_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 /** Where forges keep the heads of pull requests. */
@@ -16,11 +17,7 @@ const PULL_REQUESTS: Readonly<Record<string, string>> = {
  * the next clean-ups drop it again. Resolves to its full id; null if origin does not have it. Rejects with an
  * OriginUnavailable.
  */
-export async function findAtOrigin(
-  name: string,
-  transfers: Transfers,
-  limit: TransferLimit,
-): Promise<string | null> {
+export async function findAtOrigin(name: string, transfers: Transfers, limit: Limit): Promise<string | null> {
   if (FULL_ID.test(name)) return fetchObject(name, name, transfers, limit);
   if (!isShortRefName(name)) return null;
   const refs = refsOf(name);
@@ -51,7 +48,7 @@ async function fetchObject(
   id: string,
   wanted: string,
   transfers: Transfers,
-  limit: TransferLimit,
+  limit: Limit,
 ): Promise<string | null> {
   try {
     await transfers.run(commands.fetchOne(wanted), limit);

@@ -2,8 +2,9 @@ import { HoldfastError, isShutdownError, kindOf } from '../../../errors.ts';
 import { commands } from '../process/commands.ts';
 import type { ObjectFormat } from '../process/object-ids.ts';
 import { NO_BRANCH } from '../process/ref-names.ts';
+import type { Limit } from '../process/run.ts';
 import { GitFailure, redact, stderrOf } from '../process/run.ts';
-import type { TransferLimit, Transfers } from '../process/transfer.ts';
+import type { Transfers } from '../process/transfer.ts';
 import { shortName } from '../refs/tips.ts';
 import {
   MISMATCHED,
@@ -17,11 +18,11 @@ import {
 /** Time limits of transfers. */
 export interface TransferLimits {
   /** For the first fetch, which brings the whole history. */
-  first: TransferLimit;
+  first: Limit;
   /** For a fetch after one that ran out of time: it may take as long as something arrives. */
-  patient: TransferLimit;
+  patient: Limit;
   /** For all others. */
-  usual: TransferLimit;
+  usual: Limit;
 }
 
 /**
@@ -83,7 +84,7 @@ export function createOrigin(
 /** `Origin.push`. */
 export async function pushRef(
   transfers: Transfers,
-  limit: TransferLimit,
+  limit: Limit,
   ...[ref, from, to]: Parameters<Origin['push']>
 ): Promise<PushOutcome> {
   try {
@@ -113,11 +114,7 @@ async function fetchRecord(
   }
 }
 
-async function requireFormat(
-  transfers: Transfers,
-  format: ObjectFormat,
-  limit: TransferLimit,
-): Promise<void> {
+async function requireFormat(transfers: Transfers, format: ObjectFormat, limit: Limit): Promise<void> {
   if ((await ownFormat(transfers, limit)) !== format) throw new OtherFormat(format, null);
 }
 
@@ -126,7 +123,7 @@ async function requireFormat(
  * origin's. That is checked, since a mirror that is made again loses what origin may not have. If git does not name
  * origin's format, it is the other one of the two that exist.
  */
-async function rejectFetch(transfers: Transfers, error: unknown, limit: TransferLimit): Promise<never> {
+async function rejectFetch(transfers: Transfers, error: unknown, limit: Limit): Promise<never> {
   const failure = unreachable(error);
   const mismatch = MISMATCHED.exec(stderrOf(error));
   if (mismatch === null) throw failure;
@@ -136,7 +133,7 @@ async function rejectFetch(transfers: Transfers, error: unknown, limit: Transfer
   throw format === own ? failure : new OtherFormat(format, error);
 }
 
-async function ownFormat(transfers: Transfers, limit: TransferLimit): Promise<string> {
+async function ownFormat(transfers: Transfers, limit: Limit): Promise<string> {
   return (await transfers.run(commands.objectFormat(), limit)).trim();
 }
 
@@ -146,7 +143,7 @@ async function ownFormat(transfers: Transfers, limit: TransferLimit): Promise<st
  */
 async function branchesOf(
   transfers: Transfers,
-  limit: TransferLimit,
+  limit: Limit,
 ): Promise<{ branches: string[]; format: ObjectFormat }> {
   const { out, isGit, format } = await transfers.ask(commands.originBranches(), limit).catch((error) => {
     throw unreachable(error);

@@ -1,5 +1,4 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import type { Readable } from 'node:stream';
 import { messageOf } from '../../../errors.ts';
 import type { GitCommand } from './commands.ts';
 
@@ -53,7 +52,7 @@ function isNegativeAnswer(error: unknown): error is GitFailure {
 }
 
 /** Milliseconds between SIGTERM and SIGKILL, in which git can remove its locks. */
-export const GRACE = 2000;
+const GRACE = 2000;
 /**
  * Bytes, enough to list a million files. A commit of a few kilobytes that names the same folder in many others would
  * otherwise make a listing without end.
@@ -111,20 +110,90 @@ export async function streamGit(
   onChunk: (chunk: Buffer) => boolean,
   input = '',
 ): Promise<void> {
-  const { child, end } = startGit(context, command);
-  if (!hasPipes(child))
-    throw new GitFailure(command, null, (await end).error ?? 'EMFILE: it was not started');
-  const watch = watchLimits(child, command, context.timeLimit);
-  const stderr: Buffer[] = [];
-  watch.listen(child.stdout, onChunk);
-  watch.listen(child.stderr, collectInto(stderr));
-  // A command can end before it has read all its input. Its exit code then says more than the error of this write.
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
-  const { code, error } = await end;
-  const exceeded = watch.end();
+  const { code, stderr, exceeded } = await spawnGit(context, command, { onChunk, input }).end;
   if (exceeded !== null) throw exceeded;
-  if (code !== 0) throw new GitFailure(command, code, error ?? textOf(stderr));
+  if (code !== 0) throw new GitFailure(command, code, stderr);
+}
+
+/** Limits of a command, in milliseconds: for all of it, and for the time without any message from it. */
+export interface Limit {
+  total: number;
+  silence: number;
+}
+
+/** How a command is run. */
+interface Spawning {
+  /** Takes the output as it arrives; returns false when it has too much of it. */
+  onChunk(chunk: Buffer): boolean;
+  input?: string;
+  /** Without it, that of the context. */
+  limit?: Limit;
+  /** What ends it before it is done. After SIGTERM, with which git removes its locks, what is left is killed. */
+  signal?: NodeJS.Signals;
+  /** Whether the signal goes to a process group of its own, with what git has started. */
+  isGroup?: boolean;
+}
+
+/** A command that runs. */
+export interface RunningGit {
+  /** Resolves when it has ended and all its output was read. `exceeded` is the error if it was ended at a limit. */
+  end: Promise<{ code: number | null; stderr: string; exceeded: GitFailure | null }>;
+  /** Ends it. */
+  stop(): void;
+}
+
+/** Starts a command, and ends it if it takes too long or prints too much. */
+export function spawnGit(context: GitContext, command: GitCommand, how: Spawning): RunningGit {
+  const { input, onChunk, signal = 'SIGTERM', isGroup = false } = how;
+  const { total, silence } = how.limit ?? { total: context.timeLimit, silence: context.timeLimit };
+  const { child, end } = startGit(context, command, isGroup);
+  if (!hasPipes(child)) {
+    const failed = end.then(({ error = 'EMFILE: it was not started' }) => ({
+      code: null,
+      stderr: error,
+      exceeded: null,
+    }));
+    return { end: failed, stop: () => undefined };
+  }
+  let exceeded: GitFailure | null = null;
+  const stop = (): void => endProcess(child, signal, isGroup);
+  const exceed = (failure: GitFailure): void => {
+    exceeded ??= failure;
+    stop();
+  };
+  const limited = (limit: number) => setTimeout(() => exceed(new TimeLimitExceeded(command, limit)), limit);
+  const timers = { total: limited(total), silence: limited(silence) };
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    timers.silence.refresh();
+    stderr = (stderr + text).slice(-MAX_STDERR);
+  });
+  child.stdout.on('data', (chunk: Buffer) => {
+    if (!onChunk(chunk)) exceed(new OutputTooLarge(command));
+  });
+  // A command can end before it has read all its input. Its exit code then says more than the error of this write.
+  child.stdin.on('error', () => undefined).end(input);
+  const ended = end.then(({ code, error }) => {
+    for (const timer of Object.values(timers)) clearTimeout(timer);
+    return { code, stderr: error ?? stderr, exceeded };
+  });
+  return { end: ended, stop };
+}
+
+/** Signals a process or its group; what is left after SIGTERM is killed. */
+function endProcess(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signals, isGroup: boolean): void {
+  const { pid, stdout, stderr } = child;
+  if (pid === undefined) return;
+  try {
+    if (isGroup) process.kill(-pid, signal);
+    else child.kill(signal);
+    if (signal === 'SIGTERM') setTimeout(() => endProcess(child, 'SIGKILL', isGroup), GRACE).unref();
+  } catch {
+    // The group has already ended.
+  }
+  // A program that git started, or one that left the group, can hold the pipes open after git has ended.
+  stdout.destroy();
+  stderr.destroy();
 }
 
 /** A process of git; `end` resolves when it has ended and all its output was read, or if it could not be started. */
@@ -163,7 +232,8 @@ export function hasPipes(child: ChildProcess): boolean {
   return child.stdout != null && child.stderr != null;
 }
 
-function collectInto(chunks: Buffer[]): (chunk: Buffer) => boolean {
+/** Keeps what arrives. Returns false once that is more than `MAX_OUTPUT`. */
+export function collectInto(chunks: Buffer[]): (chunk: Buffer) => boolean {
   let size = 0;
   return (chunk) => {
     chunks.push(chunk);
@@ -172,51 +242,14 @@ function collectInto(chunks: Buffer[]): (chunk: Buffer) => boolean {
   };
 }
 
-function textOf(chunks: readonly Buffer[]): string {
+export function textOf(chunks: readonly Buffer[]): string {
   return Buffer.concat(chunks).toString();
 }
 
-interface LimitWatch {
-  /** Passes the output to `onChunk`, which returns false when it has too much of it. */
-  listen(stream: Readable, onChunk: (chunk: Buffer) => boolean): void;
-  /** Ends the watch; returns the error if a limit was exceeded, and otherwise null. */
-  end(): GitFailure | null;
-}
-
-/** Terminates a process that takes too long or prints too much, and closes its pipes. */
-function watchLimits(
-  child: ChildProcessWithoutNullStreams,
-  command: GitCommand,
-  timeLimit: number,
-): LimitWatch {
-  let exceeded: GitFailure | null = null;
-  let kill: NodeJS.Timeout | undefined;
-  const exceed = (failure: GitFailure): void => {
-    if (exceeded !== null) return;
-    exceeded = failure;
-    child.kill('SIGTERM');
-    kill = setTimeout(() => child.kill('SIGKILL'), GRACE);
-    // A program that git started can hold the pipes open after git has ended, and `close` would not be emitted.
-    child.stdout.destroy();
-    child.stderr.destroy();
-  };
-  const onTimeout = (): void => exceed(new TimeLimitExceeded(command, timeLimit));
-  const timer = setTimeout(onTimeout, timeLimit);
-  return {
-    listen: (stream, onChunk) =>
-      void stream.on('data', (chunk: Buffer) => {
-        if (!onChunk(chunk)) exceed(new OutputTooLarge(command));
-      }),
-    end: () => {
-      clearTimeout(timer);
-      clearTimeout(kill);
-      return exceeded;
-    },
-  };
-}
-
 /** Characters at each end of a long text that are kept: what git says stands at its begin or its end. */
-export const KEPT = 2 ** 15;
+const KEPT = 2 ** 15;
+/** Characters of standard error that are kept, the last ones: as much as a GitFailure keeps as it is. */
+export const MAX_STDERR = 2 * KEPT;
 
 function withoutMiddle(text: string): string {
   if (text.length <= 2 * KEPT) return text;

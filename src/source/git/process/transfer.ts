@@ -1,18 +1,14 @@
-import type { ChildProcessWithoutNullStreams as Child } from 'node:child_process';
 import type { GitCommand } from './commands.ts';
 import type { ObjectFormat } from './object-ids.ts';
-import { type GitContext, GitFailure, GRACE, hasPipes, KEPT, startGit } from './run.ts';
-
-/** Characters of the output of a transfer that are kept, the last ones. */
-const MAX_OUTPUT = 200_000;
-/** The same of what it says on stderr: as much as a GitFailure keeps as it is. */
-export const MAX_STDERR = 2 * KEPT;
-
-/** Limits of a transfer, in milliseconds: for all of it, and for the time without any message from it. */
-export interface TransferLimit {
-  total: number;
-  silence: number;
-}
+import {
+  collectInto,
+  type GitContext,
+  GitFailure,
+  type Limit,
+  type RunningGit,
+  spawnGit,
+  textOf,
+} from './run.ts';
 
 /** A transfer that this process terminated, or refused to start; `stderr` is what it had printed until then. */
 export class TransferEnded extends GitFailure {}
@@ -23,12 +19,9 @@ export interface Transfers {
    * Runs a command to its end and resolves to its standard output. Rejects with a GitFailure if it fails or exceeds a
    * limit, with a TransferEnded if `end` or `close` ended it; no process that it started is left then.
    */
-  run(command: GitCommand, limit: TransferLimit): Promise<string>;
+  run(command: GitCommand, limit: Limit): Promise<string>;
   /** Like `run`, but also resolves to whether the other side spoke git's protocol, and to its object format. */
-  ask(
-    command: GitCommand,
-    limit: TransferLimit,
-  ): Promise<{ out: string; isGit: boolean; format: ObjectFormat }>;
+  ask(command: GitCommand, limit: Limit): Promise<{ out: string; isGit: boolean; format: ObjectFormat }>;
   /** Ends all running transfers. */
   end(): void;
   /** Like `end`, and also rejects later calls. */
@@ -52,39 +45,30 @@ export function createTransfers(
   context: GitContext,
   { signal = 'SIGKILL', outlivesExit = false }: Ending = {},
 ): Transfers {
-  const running = new Set<Child>();
-  const ended = new WeakSet<Child>();
+  const running = new Set<RunningGit>();
+  const ended = new WeakSet<RunningGit>();
   let isClosed = false;
   const endAll = (): void => {
-    for (const child of running) {
-      ended.add(child);
-      endGroup(child, signal);
+    for (const git of running) {
+      ended.add(git);
+      git.stop();
     }
   };
-  const remember = (child: Child): void => {
-    if (running.size === 0 && !outlivesExit) process.on('exit', endAll);
-    running.add(child);
-  };
-  const forget = (child: Child): void => {
-    running.delete(child);
-    if (running.size === 0) process.off('exit', endAll);
-  };
 
-  const transfer = async (command: GitCommand, limit: TransferLimit, extraEnv = {}): Promise<Output> => {
+  const transfer = async (command: GitCommand, limit: Limit, extraEnv = {}): Promise<Output> => {
     if (isClosed) throw new TransferEnded(command, null, '');
-    const { child, end } = startGit({ ...context, env: { ...context.env, ...extraEnv } }, command, true);
-    if (!hasPipes(child)) throw new GitFailure(command, null, (await end).error ?? 'EMFILE');
-    child.stdin.on('error', () => undefined).end();
-    remember(child);
-    const watch = watchLimit(limit, () => endGroup(child, signal));
-    const output = collect(child, watch.restartSilence);
-    const { code, error } = await end;
-    forget(child);
-    const exceeded = watch.end();
-    if (code === 0) return output;
-    const messages = error ?? output.stderr.replaceAll(PACKET_TRACE, '');
-    const Failure = ended.has(child) ? TransferEnded : GitFailure;
-    throw new Failure(command, code, exceeded ?? `${messages}${output.stdout}`);
+    const chunks: Buffer[] = [];
+    const how = { onChunk: collectInto(chunks), limit, signal, isGroup: true };
+    const git = spawnGit({ ...context, env: { ...context.env, ...extraEnv } }, command, how);
+    if (running.size === 0 && !outlivesExit) process.on('exit', endAll);
+    running.add(git);
+    const { code, stderr, exceeded } = await git.end;
+    running.delete(git);
+    if (running.size === 0) process.off('exit', endAll);
+    const stdout = textOf(chunks);
+    if (code === 0) return { stdout, stderr };
+    const text = exceeded?.stderr ?? `${stderr.replaceAll(PACKET_TRACE, '')}${stdout}`;
+    throw new (ended.has(git) ? TransferEnded : GitFailure)(command, code, text);
   };
 
   return {
@@ -111,58 +95,3 @@ interface Output {
 const SHA256_ANNOUNCED = /^[\d:.]+ \S+ +packet: +[^\s<]+< .*\bobject-format=sha256\b/m;
 /** A line of `GIT_TRACE_PACKET`: one packet of git's protocol. */
 const PACKET_TRACE = /^[\d:.]+ \S+ +packet: .*\n?/gm;
-
-function collect(child: Child, onStderr: () => void): Output {
-  const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    output.stdout = (output.stdout + text).slice(-MAX_OUTPUT);
-  });
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    onStderr();
-    output.stderr = (output.stderr + text).slice(-MAX_STDERR);
-  });
-  return output;
-}
-
-interface LimitWatch {
-  /** Call when the transfer has printed something. */
-  restartSilence(): void;
-  /** Ends the watch; returns a message if a limit was exceeded, and otherwise null. */
-  end(): string | null;
-}
-
-function watchLimit({ total, silence }: TransferLimit, onExceeded: () => void): LimitWatch {
-  let message: string | null = null;
-  const exceed = (limit: number) => (): void => {
-    message = `not done within ${limit} ms`;
-    onExceeded();
-  };
-  const totalTimer = setTimeout(exceed(total), total);
-  let silenceTimer = setTimeout(exceed(silence), silence);
-  return {
-    restartSilence: () => {
-      clearTimeout(silenceTimer);
-      silenceTimer = setTimeout(exceed(silence), silence);
-    },
-    end: () => {
-      clearTimeout(totalTimer);
-      clearTimeout(silenceTimer);
-      return message;
-    },
-  };
-}
-
-/** Signals the group; what is left of it after SIGTERM is killed. */
-function endGroup(child: Child, signal: NodeJS.Signals): void {
-  const { pid, stdout, stderr } = child;
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-    if (signal === 'SIGTERM') setTimeout(() => endGroup(child, 'SIGKILL'), GRACE).unref();
-  } catch {
-    // The group has already ended.
-  }
-  // A process that left the group can hold the pipes open.
-  stdout.destroy();
-  stderr.destroy();
-}

@@ -22,7 +22,7 @@ export async function openDatabase(
   uri = SERVER.uri,
   options: StoreOptions = {},
 ): Promise<SharedFlatStore> {
-  const { store, shared, history, reports, close } = await openMongoStore({
+  const { store, shared, history, reports, devices, close } = await openMongoStore({
     uri,
     database,
     defaults: appDefaults(['nebula', 'bridge']),
@@ -33,7 +33,7 @@ export async function openDatabase(
       throw error;
     },
   });
-  return joined<SharedFlatStore>({ close }, store, shared ?? {}, history, reports);
+  return joined<SharedFlatStore>({ close }, store, shared ?? {}, history, reports, devices);
 }
 
 /** An open store, and the name of its database. */

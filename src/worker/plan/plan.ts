@@ -2,7 +2,7 @@ import type { Memory } from './memory.ts';
 import type { Actual, Container, Step } from './model.ts';
 import { heldBack, knownAfter, type Next } from './next.ts';
 import { groupByPorts, type Judged, settlePorts } from './ports/conflicts.ts';
-import { type AppTrouble, FORGIVEN_AFTER, type Lane, type Phase, type Session } from './session.ts';
+import { type AppTrouble, FORGIVEN_AFTER, type Phase, type Session } from './session.ts';
 import { lookAt } from './update/gate.ts';
 import { nextOfGroup } from './update/group.ts';
 import { isUp, viewOf } from './view.ts';
@@ -96,40 +96,25 @@ function jobOf(group: readonly Judged[], nexts: readonly Next[]): Job[] {
   const apps = group.map(({ view }) => view.name);
   const all = nexts.flatMap(({ view, steps }) => (apps.includes(view.name) ? steps : []));
   const steps = all.filter((step) => step.do !== 'pull');
-  const byContainer = new Map(
-    steps.map((step) => [step.do === 'create' ? step.name : containerOf(step), step]),
-  );
+  const byContainer = new Map(steps.map((step) => [step.do === 'create' ? step.name : step.container, step]));
   return steps.length === 0 ? [] : [{ apps, steps: [...byContainer.values()] }];
-}
-
-function containerOf(step: Step): string {
-  return 'container' in step ? step.container : step.app;
 }
 
 /** Drops what failed for another id than the one that matters now. */
 function currentTroubles({ wanted, session, memory, now }: World): Session['troubles'] {
   return Object.fromEntries(
-    Object.entries(session.troubles).map(([app, lanes]) => {
+    Object.entries(session.troubles).map(([app, troubles]) => {
       const id = wanted?.apps.find(({ name }) => name === app)?.id;
-      const ids = new Set([id, memory.apps[app]?.good?.id, 0]);
-      const kept = Object.entries(lanes).filter(([lane, trouble]) =>
-        lane === 'change'
-          ? trouble.nextTry + FORGIVEN_AFTER > now
-          : isCurrent(lane as Lane, trouble, id, ids),
-      );
+      const ids = [id, memory.apps[app]?.good?.id, 0];
+      const isPast = (lane: string, trouble: AppTrouble): boolean => {
+        if (lane === 'change') return trouble.nextTry + FORGIVEN_AFTER <= now;
+        const isOfVersion = lane === 'pull' || lane === 'start';
+        return id !== undefined && (isOfVersion ? trouble.id !== id : !ids.includes(trouble.id));
+      };
+      const kept = Object.entries(troubles).filter(([lane, trouble]) => !isPast(lane, trouble));
       return [app, Object.fromEntries(kept)];
     }),
   );
-}
-
-function isCurrent(
-  lane: Lane,
-  trouble: AppTrouble | undefined,
-  id: number | undefined,
-  ids: ReadonlySet<number | undefined>,
-): boolean {
-  if (trouble === undefined) return false;
-  return id === undefined || (lane === 'pull' || lane === 'start' ? trouble.id === id : ids.has(trouble.id));
 }
 
 /** What each app is doing; one that is busy keeps what was said of it last. */

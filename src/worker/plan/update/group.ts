@@ -57,22 +57,19 @@ function nextOfRuns(runs: readonly Run[], leaving: readonly AppView[], world: Wo
   const staged = runs.map(({ view, aim }) => stage(view, aim.version, world));
   if (staged.some(({ verdict }) => verdict === 'taken back')) return staged.map(({ next }) => next);
   if (!staged.every(({ isReady }) => isReady)) return waitTogether(staged, leaving);
-  const swapping: Swapping[] = staged.map(({ next: { view }, version, verdict }) => ({
-    view,
-    version,
-    hasPassed: verdict === 'passed',
-  }));
-  const handover = handoverOf([...swapping, ...leaving.map(leave)]);
-  const obstacle = hindranceTo([...swapping, ...leaving.map(leave)], handover, world);
+  const leavers = leaving.map((view): Swapping => ({ view, version: null, hasPassed: true }));
+  const swapping = [...staged.map(swappingOf), ...leavers];
+  const handover = handoverOf(swapping);
+  const obstacle = hindranceTo(swapping, handover, world);
   if (obstacle !== null) return blockAll(staged, leaving, obstacle);
   return [
     ...staged.map((one) => takeOver(one, handover, world)),
-    ...leaving.map((view) => ({ ...swap(leave(view), handover, world), ...saying('updating') })),
+    ...leavers.map((app) => ({ ...swap(app, handover, world), ...saying('updating') })),
   ];
 }
 
-function leave(view: AppView): Swapping {
-  return { view, version: null, hasPassed: true };
+function swappingOf({ next: { view }, version, verdict }: Staged): Swapping {
+  return { view, version, hasPassed: verdict === 'passed' };
 }
 
 /** Judges what runs already of the new version, and stages the rest. */
@@ -97,13 +94,13 @@ function healMeanwhile(view: AppView, version: Version, world: World): Next {
 }
 
 /** Lets an app take over, starts what has done so once all that has to go is stopped, and ends the update of one that has passed. */
-function takeOver({ next, version, verdict }: Staged, handover: Handover, world: World): Next {
-  const hasPassed = verdict === 'passed';
-  const swapped = joined(next, swap({ view: next.view, version, hasPassed }, handover, world));
+function takeOver(staged: Staged, handover: Handover, world: World): Next {
+  const { next, version, verdict } = staged;
+  const swapped = joined(next, swap(swappingOf(staged), handover, world));
   const started = handover.isStopping
     ? { ...swapped, ...saying('updating') }
     : joined(swapped, startNew(swapped.view, version, verdict === 'failing', world));
-  const isOver = hasPassed && pendingSlots(started.view, version).length === 0;
+  const isOver = verdict === 'passed' && pendingSlots(started.view, version).length === 0;
   return isOver ? joined(started, finish(started.view, version, world)) : started;
 }
 

@@ -16,6 +16,7 @@ const CUT: Readonly<Record<string, string>> = {
   'source/git/origin/errors.ts': 'GitFailure cuts what git says',
   'source/git/origin/origin.ts': 'GitFailure cuts what git says',
   'source/git/process/disk-trouble.ts': 'GitFailure cuts what git says',
+  'source/git/write/publisher.ts': 'GitFailure cuts what git says',
 };
 
 /** What functions make patterns of, with one that they make. */

@@ -82,10 +82,11 @@ export default {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(mongo|store/(schema/mongo|root|(history|reports|objects|devices|open)/mongo))',
+        pathNot:
+          '^src/(mongo|store/(schema/mongo|root|(history|reports|objects|devices|incidents|open)/mongo))',
       },
       to: {
-        path: `^src/(serve\\.ts$|mongo/|store/(schema/mongo|root|(history|reports|objects|devices|open)/mongo)|service/observability/exposition)|node_modules/pino-pretty/`,
+        path: `^src/(serve\\.ts$|mongo/|store/(schema/mongo|root|(history|reports|objects|devices|incidents|open)/mongo)|service/observability/exposition)|node_modules/pino-pretty/`,
         dynamic: false,
         dependencyTypesNot: ['type-only'],
       },

@@ -128,6 +128,11 @@ export const layers = {
     may: ['errors', 'protocol', 'store'],
     promise: 'hears the devices, and says which of them has what',
   },
+  incidents: {
+    may: ['desired', 'protocol', 'ids', 'reconcile', 'store'],
+    pure: [],
+    promise: 'what is wrong: when it began, and when it ended',
+  },
   accounts: {
     may: ['errors', 'async'],
     promise: 'who somebody is, and what they may do',
@@ -147,6 +152,8 @@ export const layers = {
       'reconcile',
       'change',
       'fleet',
+      'incidents',
+      'version',
     ],
     promise: 'the manager API, served from the store',
   },
@@ -335,8 +342,9 @@ export const rooms = {
       may: ['served', 'space', 'schema'],
       promise: 'what devices have said, in a file and in a database',
     },
+    incidents: { may: ['schema'], promise: 'incidents, in a file and in a database' },
     open: {
-      may: ['object-id', 'space', 'schema', 'root', 'history', 'reports', 'objects', 'devices'],
+      may: ['object-id', 'space', 'schema', 'root', 'history', 'reports', 'objects', 'devices', 'incidents'],
       promise: 'opens a store, and returns its ports',
     },
   },

@@ -74,6 +74,10 @@ curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/convergence/revision
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/convergence/apps/walk
 curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/devices/till-1/forget
 
+# What is wrong, and the fleet in a few numbers.
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/incidents
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/summary
+
 # Reports: send one as a device does, and query it.
 curl --silent --fail --user "$CREDENTIALS" --json '[{"hostname": "till-1", "device_group": "walkers", "report_creation_time": 1700000000, "updated": true}]' $HOLDFAST/api/v2/reports
 curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/reports?hostname=till-1&report_creation_time=1600000000&report_creation_time_filter=gt&page_size=5"

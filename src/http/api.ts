@@ -5,6 +5,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { Lags } from '../fleet/lags.ts';
 import type { IdStore } from '../ids/id-store.ts';
 import type { Keeper } from '../ids/keeper/keeper.ts';
+import type { Incidents } from '../incidents/incidents.ts';
 import type { BranchPlans } from '../reconcile/branch-plan.ts';
 import type { ReconcileEvents } from '../reconcile/events.ts';
 import type { Past } from '../reconcile/history/past.ts';
@@ -27,6 +28,14 @@ export interface Metrics {
   requestCounter(method: string, route: string, status: number): () => void;
   /** Resolves to all metrics in the text format of Prometheus, with its content type. */
   render(): Promise<{ type: string; text: string }>;
+}
+
+/** Which fleet a manager has. */
+export interface FleetIdentity {
+  /** `FLEET_NAME`. */
+  fleet: string;
+  /** Addresses at the forge, with `{revision}` and `{path}`; null where it is not known. */
+  forge: { commit: string; file: string } | null;
 }
 
 /** The dependencies of the routes. */
@@ -52,6 +61,9 @@ export interface Api {
   followed: string;
   fleet: Fleet;
   lags: Lags;
+  incidents: Incidents;
+  /** Which fleet this is, for people. */
+  identity: FleetIdentity;
   metrics: Metrics;
   /** How long a request waits for a pass, in milliseconds. */
   waitLimit: number;

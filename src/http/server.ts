@@ -32,6 +32,7 @@ import { deviceGroupRoutes } from './routes/device-groups.ts';
 import { deviceRoutes } from './routes/devices.ts';
 import { fileRoutes } from './routes/files.ts';
 import { historyRoutes } from './routes/history.ts';
+import { incidentRoutes } from './routes/incidents.ts';
 import { infoRoutes } from './routes/info.ts';
 import { useInfoShortcut } from './routes/info-shortcut.ts';
 import { metricsRoutes } from './routes/metrics.ts';
@@ -44,6 +45,7 @@ import { revisionRoutes } from './routes/revisions.ts';
 import { rollbackRoutes } from './routes/rollback.ts';
 import { rootRoutes } from './routes/root.ts';
 import { statusRoutes } from './routes/status.ts';
+import { summaryRoutes } from './routes/summary.ts';
 import { useWebhook } from './routes/webhook.ts';
 
 /** What the server is made of. */
@@ -146,6 +148,8 @@ const ROUTES = [
   reportRoutes,
   deviceRoutes,
   convergenceRoutes,
+  incidentRoutes,
+  summaryRoutes,
   statusRoutes,
   reconcileRoutes,
   metricsRoutes,

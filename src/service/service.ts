@@ -6,11 +6,9 @@ import type { Authenticator } from '../accounts/authenticator.ts';
 import { openFilesLimit } from '../disk/descriptors.ts';
 import { createFaults } from '../faults.ts';
 import { countDevices } from '../fleet/counts.ts';
-import { createFleet, type Fleet } from '../fleet/fleet.ts';
-import { createLags, type Lags } from '../fleet/lags.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { onlyHosts } from '../http/access/hosts.ts';
 import { createServer } from '../http/server.ts';
-import { createFailureLog } from '../log/failure-log.ts';
 import type { Clock } from '../process/clock.ts';
 import { appDefaults } from '../protocol/app.ts';
 import type { Convergence } from '../protocol/device.ts';
@@ -22,14 +20,16 @@ import type { ReportStore } from '../store/reports/port.ts';
 import { PRODUCT_VERSION } from '../version.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { startReportExpiry } from './expiry.ts';
+import type { IncidentWatch } from './incident-watch.ts';
 import { listen } from './listen.ts';
 import { createConnectionLog } from './observability/connection-log.ts';
 import { createMetrics, type ServiceMetrics } from './observability/metrics.ts';
 import { createProgressLog, type Draw } from './observability/progress.ts';
 import { openAuthenticator } from './open/accounts.ts';
 import { lockDataFolder, openDataFolder } from './open/data-folder.ts';
+import { type FleetViews, openFleet, openFleetViews } from './open/fleet.ts';
 import { openSource } from './open/source.ts';
-import { type OpenedStore, openStore } from './open/store.ts';
+import { openStore } from './open/store.ts';
 import { createStopClock, onAbort, type StopClock } from './stop-clock.ts';
 
 /** What the service needs from its process. */
@@ -95,7 +95,7 @@ async function serveFrom(
   const stop = createStopClock(environment.stopping);
   const callDeadline = stop.expired.calls;
   const opened = await openStore(config, { data, defaults, logger, callDeadline });
-  const { store, history, reports } = opened;
+  const { store, reports } = opened;
   const fleet = openFleet(config, opened, environment);
   const metrics = createMetrics(() => countsOf(fleet));
   const source = await openSource(config, data, {
@@ -107,13 +107,15 @@ async function serveFrom(
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
   const common = { ...opened, defaults, logger, fleet, metrics, clock };
   const engine = buildEngine(config, { ...common, source, faults, onProgress });
-  const lags = createLags(history, () => engine.indexer.catchUp());
-  const parts = { ...engine, ...common, lags, authenticator, followed: source.address };
+  const views = openFleetViews(config, { ...common, source }, engine);
+  metrics.setFleet(views);
+  const parts = { ...engine, ...common, ...views, authenticator, followed: source.address };
   // `prepare` mostly waits for git, and building the server only needs the processor: so they run at the same time.
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   await recordAddress(address);
   fleet.start();
+  views.watch.start();
   logger.info({ version: PRODUCT_VERSION, address, ...followedBy(config, source), data }, 'listening');
   const reconciling = startReconciling(engine, source, environment.stopping);
   await keepAfter(reconciling, keepPassword);
@@ -121,7 +123,7 @@ async function serveFrom(
   await metrics.load();
   logger.debug('everything is loaded');
   const stopExpiry = startReportExpiry(reports, config.REPORT_TTL * 1000, clock.now, logger);
-  const running = { server, ...engine, source, fleet, closeStore: opened.close, logger };
+  const running = { server, ...engine, source, fleet, watch: views.watch, closeStore: opened.close, logger };
   const close = async (): Promise<void> => {
     stopExpiry();
     stop.start();
@@ -133,25 +135,6 @@ async function serveFrom(
 
 async function countsOf(fleet: Fleet): Promise<Convergence> {
   return countDevices(await fleet.known(), fleet.anonymousPolls());
-}
-
-const FLEET_LOG = {
-  failing: 'what is known of devices could not be read or written; it is tried again',
-  working: 'what is known of devices is read and written again',
-};
-
-function openFleet(config: Config, { devices }: OpenedStore, { logger, clock }: ServiceEnvironment): Fleet {
-  const log = createFailureLog(logger, clock.now, FLEET_LOG, 'warn');
-  return createFleet({
-    store: devices,
-    silentAfter: config.DEVICE_SILENT_AFTER * 1000,
-    goneAfter: config.DEVICE_TTL * 1000,
-    keeps: config.REPORTS,
-    mostDevices: config.DEVICES_MAX,
-    now: clock.now,
-    onFailure: log.failed,
-    onRecovered: log.succeeded,
-  });
 }
 
 /**
@@ -170,6 +153,7 @@ interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'kee
   server: FastifyInstance;
   source: Source;
   fleet: Fleet;
+  watch: IncidentWatch;
   closeStore: () => Promise<void>;
   logger: Logger;
 }
@@ -194,6 +178,7 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   await closeRecord(running, expired);
   cancelAbandonRecord();
   await source.close();
+  await running.watch.stop();
   await running.fleet.close();
   await closeStore();
 }
@@ -244,14 +229,13 @@ async function startReconciling(
   await events.idle();
 }
 
-interface ServerParts extends Engine {
+interface ServerParts extends Engine, Omit<FleetViews, 'watch'> {
   followed: string;
   store: Store;
   reports: ReportStore;
   authenticator: Authenticator;
   logger: Logger;
   fleet: Fleet;
-  lags: Lags;
   metrics: ServiceMetrics;
   clock: Clock;
 }

@@ -46,6 +46,10 @@ const DatabaseName = z
   .regex(/^[A-Za-z0-9_-]{1,63}$/, 'must be 1 to 63 letters, digits, "_" and "-"');
 const Networks = list(/./, 'must be names separated by commas');
 const KeptReports = z.enum(['all', 'changes', 'latest'], { error: 'must be all, changes or latest' });
+const Limit = z
+  .string()
+  .regex(/^(?:(?:100|\d{1,2})%|\d{1,7})$/, 'must be a share such as 5%, or a whole number');
+const FleetName = z.string().regex(/^[^\p{Cc}]{1,64}$/u, 'must be 1 to 64 characters');
 const HostNames = list(/^[\w-]+(\.[\w-]+)*$/, 'must be host names without ports, separated by commas');
 
 /** Every setting (docs/contract.md, 12.1), in the order of the help text. */
@@ -124,6 +128,20 @@ export const SETTINGS = {
     wholeNumber(1, 10_000_000),
     100_000,
     'number of devices that are remembered; those that were heard longest ago are forgotten for new names',
+  ),
+  ALERT_FAILED: setting(
+    Limit,
+    '5%',
+    'failed devices of a group above which that is an incident: a share of its devices, or a number',
+  ),
+  ALERT_SILENT: setting(
+    Limit,
+    '20%',
+    'silent devices of a group above which that is an incident, in the same way',
+  ),
+  FLEET_NAME: optional(
+    FleetName,
+    'name of the fleet, for people; if unset, the last part of the address of the repository',
   ),
   BODY_LIMIT: setting(wholeNumber(1, 104_857_600), 1_048_576, 'maximum size of a request body, in bytes'),
   BASIC_AUTH_USER: optional(UserName, 'user name of the administrator'),

@@ -246,6 +246,33 @@ const TABLE: Record<
       ['10000001', 'must be a whole number from 1 to 10000000'],
     ],
   },
+  ALERT_FAILED: {
+    fallback: '5%',
+    accepts: [
+      ['100%', '100%'],
+      ['7', '7'],
+    ],
+    refuses: ['101%', '-1', '5.5%', 'all'].map((text) => [
+      text,
+      'must be a share such as 5%, or a whole number',
+    ]),
+  },
+  ALERT_SILENT: {
+    fallback: '20%',
+    accepts: [
+      ['100%', '100%'],
+      ['7', '7'],
+    ],
+    refuses: ['101%', '-1', '5.5%', 'all'].map((text) => [
+      text,
+      'must be a share such as 5%, or a whole number',
+    ]),
+  },
+  FLEET_NAME: {
+    fallback: null,
+    accepts: [['shops of the north', 'shops of the north']],
+    refuses: [['x'.repeat(65), 'must be 1 to 64 characters']],
+  },
   BODY_LIMIT: {
     fallback: 1_048_576,
     accepts: [['1', 1]],

@@ -4,6 +4,7 @@ import { devicesContract } from './contract/devices.ts';
 import { historyContract } from './contract/history.ts';
 import { idsLoss } from './contract/ids-loss.ts';
 import { idsModel } from './contract/ids-model.ts';
+import { incidentsContract } from './contract/incidents.ts';
 import { operationsContract } from './contract/operations.ts';
 import { readsContract } from './contract/reads.ts';
 import { reportsContract } from './contract/reports.ts';
@@ -22,6 +23,7 @@ export function storeContract(name: string, open: OpenStore): void {
     seedsContract(open);
     reportsContract(open);
     devicesContract(open);
+    incidentsContract(open);
     idsModel((body) => withStore(open, body));
     idsLoss((body) => withStore(open, body));
   });

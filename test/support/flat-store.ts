@@ -1,21 +1,35 @@
 import type { DeviceStore } from '../../src/store/devices/port.ts';
 import type { HistoryStore } from '../../src/store/history/port.ts';
+import type { IncidentStore } from '../../src/store/incidents/port.ts';
 import type { SharedStore, Store } from '../../src/store/objects/port.ts';
 import type { Ports } from '../../src/store/open/ports.ts';
 import type { ReportStore } from '../../src/store/reports/port.ts';
+
+/** Those of `IncidentStore`, with names that no other port has. */
+interface IncidentMethods {
+  loadIncidents: IncidentStore['load'];
+  putIncidents: IncidentStore['put'];
+  leads: IncidentStore['leads'];
+}
 
 /** All ports of a store in one object, for tests that use many. */
 export type FlatStore = Store &
   HistoryStore &
   ReportStore &
   Omit<DeviceStore, 'keptSince'> &
+  IncidentMethods &
   Pick<Ports, 'close'>;
 
 /** All ports of a store that several managers share. */
 export type SharedFlatStore = FlatStore & SharedStore;
 
-export function flat({ store, history, reports, devices, close }: Ports): FlatStore {
-  return joined<FlatStore>({ close }, store, history, reports, devices);
+export function flat({ store, history, reports, devices, incidents, close }: Ports): FlatStore {
+  const named: IncidentMethods = {
+    loadIncidents: () => incidents.load(),
+    putIncidents: (list) => incidents.put(list),
+    leads: (now) => incidents.leads(now),
+  };
+  return joined<FlatStore>({ close }, store, history, reports, devices, named);
 }
 
 /** Makes an object that has the methods of all of these; the first one that has a method is called. */

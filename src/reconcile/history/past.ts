@@ -10,12 +10,11 @@ import { type Actor, viaOf } from '../../history/entry.ts';
 import { notShown, readFileDiff } from '../../history/file-diff.ts';
 import { stepRecord } from '../../plan/records.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import { type Kind, keyOf } from '../../protocol/name.ts';
+import type { Kind } from '../../protocol/name.ts';
 import type { FileDiff, StepRecord } from '../../protocol/plan.ts';
 import { findRevision } from '../../source/find-revision.ts';
 import type { Reader, SourceOrigin } from '../../source/source.ts';
 import {
-  appliedRevision,
   type EntryPage,
   type EntryQuery,
   type HistoryState,
@@ -23,6 +22,7 @@ import {
   type ListedEntry,
 } from '../../store/entry.ts';
 import type { HistoryStore } from '../../store/history/port.ts';
+import { type AppliedReads, createAppliedReads } from './applied-reads.ts';
 import type { Indexer, IndexProblem } from './indexer.ts';
 import { type OperationPage, readOperations } from './operations.ts';
 import { withKeys } from './range.ts';
@@ -52,13 +52,6 @@ interface Blame {
   lines: { text: string; revision: string; actor: Actor; at: number }[];
 }
 
-/** A version that an app had: its id, and the id sequence and the revision with which it was given (null by an operation). */
-interface AppVersion {
-  id: number;
-  idSequence: number;
-  revision: string | null;
-}
-
 /** What the history is read with. */
 export interface PastDependencies {
   reader: Reader;
@@ -71,7 +64,7 @@ export interface PastDependencies {
 }
 
 /** Reads the history: entries from the store, values from git. */
-export interface Past {
+export interface Past extends AppliedReads {
   /**
    * See `HistoryStore.entries`; what was applied before the call is indexed first, unless that has to wait for a page of the older
    * history for more than 50 ms. `isCurrent`: whether every act is indexed.
@@ -92,10 +85,6 @@ export interface Past {
   byNumber(n: number): Promise<Detail | null>;
   /** Resolves to the newest entry of this revision, that of the commit first; null if there is none. */
   byRevision(revision: string): Promise<Detail | null>;
-  /** Resolves to the newest entry with which this revision was applied, with all of its changes; null if there is none. */
-  appliedEntry(revision: string): Promise<ListedEntry | null>;
-  /** Resolves to the ids that an app had, newest first: those of its last 100 entries. */
-  versionsOf(app: string): Promise<AppVersion[]>;
   /** See `Indexer.problem`. */
   problem(): IndexProblem | null;
   /** Compares two revisions. */
@@ -110,8 +99,6 @@ const MOST_SHOWN = 500;
 const MOST_TEXT = 2 ** 21;
 /** Requests for differences that wait while one is read. */
 const MAX_WAITING = 16;
-/** The most entries of one revision or app that are looked at. */
-const MOST_ENTRIES = 100;
 /** Milliseconds for which a list waits for a page of the older history. */
 const LONGEST_WAIT = 50;
 
@@ -146,8 +133,7 @@ export function createPast(dependencies: PastDependencies): Past {
       await indexer.catchUp();
       return detail(await entryOfRevision(revision, store));
     },
-    appliedEntry: (revision) => indexer.catchUp().then(() => appliedEntry(revision, store)),
-    versionsOf: (app) => indexer.catchUp().then(() => versionsOf(keyOf('app', app), store)),
+    ...createAppliedReads(store, () => indexer.catchUp()),
     problem: indexer.problem,
     diff: async (from, to) => {
       const [before, after] = [await filesAt(from, reader), await filesAt(to, reader)];
@@ -178,26 +164,6 @@ async function entryOfRevision(revision: string, store: HistoryStore): Promise<L
   const [found] =
     ofCommit.total > 0 ? ofCommit.entries : (await store.entries(withKeys(list), null, 1)).entries;
   return found === undefined ? null : store.entry(found.n);
-}
-
-async function appliedEntry(revision: string, store: HistoryStore): Promise<ListedEntry | null> {
-  const { entries } = await store.entries(withKeys([keys.revision(revision)]), null, MOST_ENTRIES);
-  const applied = entries.find(({ idSequence }) => idSequence !== null);
-  return applied === undefined ? null : store.entry(applied.n);
-}
-
-async function versionsOf(object: string, store: HistoryStore): Promise<AppVersion[]> {
-  const { entries } = await store.entries(withKeys([keys.object(object)]), null, MOST_ENTRIES);
-  const versions: AppVersion[] = [];
-  for (const listed of entries) {
-    const { idSequence } = listed;
-    if (idSequence === null) continue;
-    const isCut = !listed.changes.some((change) => change.object === object);
-    const entry = isCut ? ((await store.entry(listed.n)) ?? listed) : listed;
-    const id = entry.changes.find((change) => change.object === object)?.ids?.['app_id'];
-    if (id !== undefined) versions.push({ id, idSequence, revision: appliedRevision(entry) });
-  }
-  return versions;
 }
 
 async function knownRevision(name: string, store: HistoryStore): Promise<string | null> {

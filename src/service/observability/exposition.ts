@@ -2,6 +2,8 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Metrics } from '../../http/api.ts';
 import type { Convergence, GroupCounts } from '../../protocol/device.ts';
 import type { Status } from '../../reconcile/status.ts';
+import { INCIDENT_KINDS, type Incident } from '../../store/incidents/incident.ts';
+import { PRODUCT_VERSION } from '../../version.ts';
 
 /** The value of a counter for one combination of its labels. */
 export interface Count {
@@ -20,6 +22,10 @@ export interface Measured {
   isRecorded: boolean;
   /** How many connections are open. */
   connections: number;
+  /** The name of the fleet. */
+  fleet: string;
+  /** Those that last. */
+  incidents: readonly Incident[];
   /** The status after the last pass. */
   status: Status;
 }
@@ -35,6 +41,7 @@ export function createExposition(
   const registry = new Registry();
   let groups: readonly GroupCounts[] = [];
   for (const row of COUNTERS) addCounts(Counter, registry, row, measure);
+  for (const row of GAUGES_BY_LABEL) addCounts(Gauge, registry, row, measure);
   for (const row of DEVICE_COUNTERS) addCounts(Counter, registry, row, () => groups);
   for (const row of DEVICE_GAUGES) addCounts(Gauge, registry, row, () => groups);
   for (const row of GAUGES) addGauge(registry, row, measure);
@@ -86,6 +93,25 @@ const DEVICE_COUNTERS: readonly CountsRow<readonly GroupCounts[]>[] = [
     'Polls that came without the name of a device.',
     ['group'],
     (groups) => countsBy(groups, 'anonymous_polls').filter(({ count }) => count > 0),
+  ],
+];
+
+const GAUGES_BY_LABEL: readonly CountsRow<Measured>[] = [
+  [
+    'holdfast_info',
+    'Always 1; which fleet this is, and the version of the manager.',
+    ['fleet', 'version'],
+    ({ fleet }) => [{ labels: { fleet, version: PRODUCT_VERSION }, count: 1 }],
+  ],
+  [
+    'holdfast_incidents',
+    'Incidents that last, by kind.',
+    ['kind'],
+    ({ incidents }) =>
+      INCIDENT_KINDS.map((kind) => ({
+        labels: { kind },
+        count: incidents.filter((incident) => incident.kind === kind).length,
+      })),
   ],
 ];
 

@@ -2,16 +2,24 @@ import { once } from '../../async/once.ts';
 import type { ErrorKind } from '../../errors.ts';
 import type { Metrics } from '../../http/api.ts';
 import type { RecordStatus } from '../../ids/keeper/status.ts';
+import type { Incidents } from '../../incidents/incidents.ts';
 import type { Convergence } from '../../protocol/device.ts';
 import type { PassOutcome } from '../../reconcile/pass/pass.ts';
 import { STARTING, type Status } from '../../reconcile/status.ts';
 import type { TransferObserver } from '../../source/git/origin/origin.ts';
 import type { Count, Measured } from './exposition.ts';
 
+interface NamedFleet {
+  identity: { fleet: string };
+  incidents: Pick<Incidents, 'open'>;
+}
+
 /** The metrics of one service, with the methods by which its parts report. */
 export interface ServiceMetrics extends Metrics {
   countPass(outcome: PassOutcome, status: Status): void;
   countTransfer: TransferObserver;
+  /** Names the fleet, and what lists its open incidents. */
+  setFleet(fleet: NamedFleet): void;
   setRecordStatus(status: Pick<RecordStatus, 'problem'>): void;
   /** Takes note of how many connections are open. */
   setConnections(open: number): void;
@@ -29,11 +37,14 @@ export function createMetrics(countDevices: () => Promise<Convergence>): Service
   const passes = createCounts();
   for (const outcome of OUTCOMES) passes.counter(outcome, { outcome });
   const latest = { changes: 0, isRecorded: true, connections: 0, status: STARTING };
+  let fleet: NamedFleet | null = null;
   const measure = (): Measured => ({
     requests: requests.all(),
     transfers: transfers.all(),
     passes: passes.all(),
     ...latest,
+    fleet: fleet?.identity.fleet ?? '',
+    incidents: fleet?.incidents.open() ?? [],
   });
   const load = once(() => import('./exposition.ts'));
   const exposition = once(async () => (await load()).createExposition(measure, countDevices));
@@ -51,6 +62,9 @@ export function createMetrics(countDevices: () => Promise<Convergence>): Service
     },
     setConnections: (open) => {
       latest.connections = open;
+    },
+    setFleet: (named) => {
+      fleet = named;
     },
     setRecordStatus: ({ problem }) => {
       latest.isRecorded = problem === null;

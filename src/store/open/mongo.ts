@@ -4,6 +4,7 @@ import { Connection } from '../../mongo/connection.ts';
 import type { ServerInfo } from '../../mongo/server-info.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import { mongoDevices } from '../devices/mongo.ts';
+import { mongoIncidents } from '../incidents/mongo.ts';
 import { MongoReports } from '../reports/mongo/reports.ts';
 import { newFleetRoot } from '../root/documents.ts';
 import { MongoDocuments } from '../root/mongo-documents.ts';
@@ -30,6 +31,7 @@ export interface MongoStoreOptions {
 }
 
 const FLEET_BYTES = 16;
+const MANAGER_BYTES = 8;
 const LONGEST_PAUSE = 100;
 /** Characters: far below the 16 MiB that a document can have, and enough for a pass with a thousand apps. */
 const INLINE_LIMIT = 1_000_000;
@@ -61,7 +63,8 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Ports>
     await connection.close();
   };
   const devices = mongoDevices({ connection, served: () => ports.store.served() });
-  return { ...ports, reports, devices, close };
+  const incidents = mongoIncidents(connection, Buffer.from(random(MANAGER_BYTES)).toString('hex'));
+  return { ...ports, reports, devices, incidents, close };
 }
 
 /** Waits for a random time, so that two managers do not collide again and again. */

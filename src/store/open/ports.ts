@@ -1,5 +1,6 @@
 import type { DeviceStore } from '../devices/port.ts';
 import type { HistoryStore } from '../history/port.ts';
+import type { IncidentStore } from '../incidents/port.ts';
 import type { SharedStore, Store } from '../objects/port.ts';
 import type { ReportStore } from '../reports/port.ts';
 
@@ -11,6 +12,7 @@ export interface Ports {
   history: HistoryStore;
   reports: ReportStore;
   devices: DeviceStore;
+  incidents: IncidentStore;
   /**
    * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except
    * that a second `close` resolves.

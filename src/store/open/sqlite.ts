@@ -17,6 +17,7 @@ import { Session } from '../../sqlite/session.ts';
 import { sqliteDevices } from '../devices/sqlite.ts';
 import { sqliteHistory } from '../history/sqlite.ts';
 import { Acts } from '../history/sqlite-acts.ts';
+import { sqliteIncidents } from '../incidents/sqlite.ts';
 import { oidGenerator } from '../object-id.ts';
 import { SqliteObjects } from '../objects/sqlite.ts';
 import { FleetReads, FleetTables } from '../objects/sqlite-tables.ts';
@@ -95,6 +96,7 @@ function portsOf(connections: Connections, options: SqliteStoreOptions): SqliteP
     history: sqliteHistory({ ...parts, checkSpace }),
     reports,
     devices: sqliteDevices({ session, ...connections, checkSpace }),
+    incidents: sqliteIncidents({ session, ...connections }),
     close: async () => {
       session.end();
       await reports.close();

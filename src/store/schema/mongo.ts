@@ -13,6 +13,7 @@ export const COLLECTIONS = {
   reports: 'nebula_reports',
   devices: 'devices',
   deviceReports: 'device_reports',
+  incidents: 'incidents',
 } as const;
 
 /** Raised with every change of the meaning of documents. */

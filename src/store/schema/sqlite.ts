@@ -17,7 +17,7 @@ import { ENTRY_STATES, keys } from '../entry.ts';
  * part of an entry is what a list shows. A key is a number, for an object can be in every entry; those of states can go
  * out of use, so they come first. `entries_by_time` is narrow, since counts read all of it. `state.history` is a `HistoryState`, as JSON.
  *
- * `devices.slot` is a `DeviceSlot`, as JSON; the latest report of a device has its own table, since slots are read at once.
+ * `incidents.body` is an `Incident`, and `devices.slot` a `DeviceSlot`, as JSON; the latest report of a device has its own table, since slots are read at once.
  *
  * `position` begins so high that SQLite stores it in six bytes, and is the last column. So it is always the last six
  * bytes of its page, where `checkLog` reads it.
@@ -96,6 +96,13 @@ CREATE TABLE device_reports (
   name TEXT PRIMARY KEY,
   body TEXT NOT NULL
 ) STRICT;
+
+CREATE TABLE incidents (
+  id TEXT PRIMARY KEY,
+  until INTEGER,
+  body TEXT NOT NULL
+) STRICT;
+CREATE INDEX incidents_by_end ON incidents (until);
 
 CREATE TABLE acts (
   number INTEGER NOT NULL,

@@ -11,7 +11,7 @@ const WRITER_BYTES = 12;
 /** Opens what a database keeps under its root. */
 export function documentPorts(
   options: DocumentOptions,
-): Omit<Ports, 'reports' | 'devices' | 'shared'> & { store: MongoObjects; shared: MongoObjects } {
+): Pick<Ports, 'history' | 'close'> & { store: MongoObjects; shared: MongoObjects } {
   const { documents, random } = options;
   const newWriter = (): string => Buffer.from(random(WRITER_BYTES)).toString('hex');
   const committer = new Committer(documents, { ...options, newWriter });

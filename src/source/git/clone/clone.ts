@@ -19,7 +19,7 @@ import { makeStaging } from '../write/staging.ts';
 import { createObjectsOnDisk } from './objects-on-disk.ts';
 import { createClonePublisher } from './publisher.ts';
 import { createClonePusher } from './push.ts';
-import { createCloneRecord, dropTemporaryRefs } from './record.ts';
+import { createCloneRecord, dropTemporaryRef } from './record.ts';
 
 /** The git source of a folder in a clone on this machine. */
 export interface CloneSource extends Source {
@@ -61,7 +61,7 @@ export async function openClone(options: CloneOptions): Promise<CloneSource> {
     closeProcesses: plainReader.close,
     watch: (events) => watchRepository(repository, async () => (await followed()).branch, events),
   });
-  await dropTemporaryRefs(repository);
+  await dropTemporaryRef(repository);
   const staging = await makeStaging(dataFolder, repository, machine);
   const pusher = await createClonePusher(repository, staging.repository, dataFolder);
   const onDisk = createObjectsOnDisk(repository);

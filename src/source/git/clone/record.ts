@@ -7,7 +7,7 @@ import { makeVersion, RECORDING_REF, requireBase, writeFailure } from '../record
 import { moveRefs } from '../refs/move.ts';
 import { refTips } from '../refs/tips.ts';
 import type { Repository } from '../repository/repository.ts';
-import { CRASH_REPORT, PUBLISHING_REF } from '../write/commit-writer.ts';
+import { CRASH_REPORT } from '../write/commit-writer.ts';
 import type { ObjectsOnDisk } from './objects-on-disk.ts';
 
 /**
@@ -49,14 +49,12 @@ export function createCloneRecord(
 }
 
 /**
- * Deletes the manager's refs that nothing needs after a restart: if a loss of power took the commit of one, git would refuse
- * every push. A repository that cannot be written keeps them.
+ * Deletes the ref of a version in the making, which nothing needs after a restart: if a loss of power took its commit, git
+ * would refuse every push. A repository that cannot be written keeps it.
  */
-export async function dropTemporaryRefs(clone: Repository): Promise<void> {
-  const refs = [RECORDING_REF, PUBLISHING_REF];
-  const tips = await refTips(clone, refs).catch((): null[] => []);
-  const moves = refs.filter((_, index) => tips[index]).map((ref) => ({ ref, to: null }));
-  if (moves.length > 0) await moveRefs(clone, moves).catch(() => undefined);
+export async function dropTemporaryRef(clone: Repository): Promise<void> {
+  const [tip = null] = await refTips(clone, [RECORDING_REF]).catch((): null[] => []);
+  if (tip !== null) await moveRefs(clone, [{ ref: RECORDING_REF, to: null }]).catch(() => undefined);
 }
 
 /** Removes the reports of processes that this one started. On a full disk, a report is empty. */

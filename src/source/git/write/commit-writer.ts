@@ -13,7 +13,7 @@ import type { Repository } from '../repository/repository.ts';
 
 const NEWLINE = 0x0a;
 const FOLDER_MODE = '040000';
-/** The ref that protects commits from clean-ups until a branch has them. */
+/** The ref of commits in the making, in the repository where they are made. */
 export const PUBLISHING_REF = 'refs/holdfast/publishing';
 /** Milliseconds without a commit after which `fast-import` is ended, and with it its memory of objects. */
 const IDLE_LIMIT = 30_000;
@@ -83,7 +83,7 @@ export function openCommitWriter(place: Place, onFailed: () => Promise<void>): C
       return await attempt(base, drafts);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
-      // The process was killed, or a clean-up removed its packs. No branch has moved, so a new process can start over.
+      // The process was killed, or a clean-up removed packs that it read. No branch has moved, so a new process can start over.
       return await attempt(base, drafts);
     } finally {
       idle = setTimeout(() => void queue.run(close), IDLE_LIMIT).unref();

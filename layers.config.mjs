@@ -39,7 +39,7 @@ export const layers = {
   protocol: {
     may: [],
     pure: ['zod'],
-    promise: 'what manager, worker and command line say to each other: apps, device groups, /info, reports',
+    promise: 'what manager, worker, command line and browsers say to each other',
   },
   desired: {
     may: ['errors', 'suggest', 'protocol'],

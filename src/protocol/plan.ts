@@ -85,3 +85,25 @@ export const Preview = z
   })
   .meta({ id: 'Preview' });
 export type Preview = z.infer<typeof Preview>;
+
+/** Why the state of the repository does not allow a write. */
+export const Conflict = z
+  .looseObject({
+    error: z.string(),
+    revision: z.string().optional().describe('The commit of the write, if it was made.'),
+    applied: z.boolean().optional(),
+    problems: z.array(ProblemRecord).optional().describe('The problems of the files that block the write.'),
+  })
+  .meta({ id: 'Conflict' });
+
+/** What a revision would change. */
+export const BranchPlanRecord = z
+  .object({
+    revision: z.string(),
+    base: z.string().nullable().describe('The revision that is applied.'),
+    merge_base: z.string().describe('Where the branch began.'),
+    steps: z.array(StepRecord),
+    effects: z.array(EffectRecord),
+    problems: z.array(ProblemRecord),
+  })
+  .meta({ id: 'BranchPlan' });

@@ -14,3 +14,6 @@ export const NUL = String.raw`\x00`;
 
 /** A `Text` without further rules. Its pattern, which is in schemas only, says what it must not contain. */
 export const FreeText = Text.meta({ pattern: `^[^${NUL}]*$` });
+
+/** The most characters of a reason. */
+export const MAX_REASON = 2000;

@@ -2,20 +2,12 @@ import type { Actor } from '../history/entry.ts';
 import type { PullRequest } from '../history/message.ts';
 import type { Effect } from '../plan/effect.ts';
 import type { ChangeType } from '../plan/step.ts';
+import type { EntryKind, EntryState } from '../protocol/history.ts';
 import { parseKey } from '../protocol/name.ts';
 import { inRows, joined, type Lists } from './act.ts';
-import { OPERATIONS } from './operation.ts';
-
-/** What an entry of the history is about. */
-export const ENTRY_KINDS = ['commit', ...OPERATIONS, 'refused', 'rewrite', 'switch'] as const;
-export type EntryKind = (typeof ENTRY_KINDS)[number];
 
 /** The kinds of the entries of a revision that was applied. */
 export const APPLYING_KINDS = ['commit', 'rewrite', 'switch'] as const satisfies readonly EntryKind[];
-
-/** `waiting`: held back by a problem, wholly or in part. `superseded`: refused, and another revision is applied since. */
-export const ENTRY_STATES = ['applied', 'waiting', 'refused', 'superseded'] as const;
-export type EntryState = (typeof ENTRY_STATES)[number];
 
 /** What became of one object. It has no values of fields. */
 export interface EntryChange {

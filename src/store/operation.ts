@@ -1,12 +1,11 @@
-/** The operations that raise ids without a commit. */
-export const OPERATIONS = ['restart', 'prune', 'prune-all'] as const;
+import type { OperationKind } from '../protocol/history.ts';
 
 /** An operation, as its act has it. */
 export interface Operation {
   /** Unix milliseconds. */
   at: number;
   actor: string;
-  action: (typeof OPERATIONS)[number];
+  action: OperationKind;
   /** The app or group; null for `prune-all`. */
   name: string | null;
   requestId: string;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { DESCRIPTORS } from '../../desired/kinds.ts';
 import { HoldfastError } from '../../errors.ts';
 import type { Step } from '../../plan/step.ts';
+import { EntryDetail, type HistoryChange, HistoryEntry, HistoryPage } from '../../protocol/history.ts';
 import { KINDS, keyOf } from '../../protocol/name.ts';
 import { EffectRecord, FileDiff, StepRecord } from '../../protocol/plan.ts';
 import { isMapValue } from '../../protocol/values.ts';
@@ -17,32 +18,12 @@ import { neverWas } from './wrong-object.ts';
 
 const Time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
-const Change = z.object({
-  object: z.string(),
-  change: z.enum(['create', 'update', 'delete']),
-  fields: z.array(z.string()),
-  ids: z.record(z.string(), z.int()).nullable(),
-  path: z.string().nullable(),
-  moved_from: z.string().nullable(),
-});
-
 /** What is read of an entry. Kinds and states are texts: a newer manager can have more of them. */
-const Entry = z.object({
-  n: z.int(),
+const Entry = HistoryEntry.omit({ effects: true, effects_total: true, devices: true }).extend({
   kind: z.string(),
   at: Time,
   applied_at: Time.nullable(),
   state: z.string(),
-  revision: z.string().nullable(),
-  applied_with: z.string().nullable(),
-  actor: z.object({ name: z.string(), email: z.string().nullable(), via: z.enum(['git', 'api']) }),
-  authors: z.array(z.string()),
-  subject: z.string(),
-  pull_request: z.object({ number: z.int(), url: z.string().nullable() }).nullable(),
-  request_id: z.string().nullable(),
-  reason: z.string().nullish(),
-  changes: z.array(Change),
-  changes_total: z.int(),
 });
 export type ManagerEntry = z.infer<typeof Entry>;
 
@@ -56,21 +37,16 @@ function known<T>(schema: z.ZodType<T>) {
   );
 }
 
-const Detail = Entry.extend({
-  message: z.string().nullable(),
-  gone: z.boolean(),
+const Detail = EntryDetail.omit({ effects_total: true, devices: true }).extend({
+  ...Entry.shape,
   effects: known(EffectRecord),
   steps: known(StepRecord),
-  steps_total: z.int(),
   files: known(FileDiff),
-  files_total: z.int(),
 });
 export type ManagerDetail = z.infer<typeof Detail>;
 
-const Page = z.object({
+const Page = HistoryPage.omit({ total: true }).extend({
   entries: z.array(Entry),
-  next: z.string().nullable(),
-  complete: z.boolean(),
   indexed_until: Time.nullable(),
 });
 
@@ -208,7 +184,7 @@ export function listedEntry(entry: ManagerEntry): ListedEntry {
 }
 
 /** Returns a change in the form of a list. */
-export function listedChange({ object, change, fields, ids }: z.infer<typeof Change>): ListedChange {
+export function listedChange({ object, change, fields, ids }: z.infer<typeof HistoryChange>): ListedChange {
   const [kind = '', name = ''] = object.split('/');
   const noun: string = Object.hasOwn(DESCRIPTORS, kind)
     ? DESCRIPTORS[kind as keyof typeof DESCRIPTORS].noun
@@ -236,7 +212,7 @@ export function headOf(entry: ManagerDetail, timeText: (at: number) => string): 
       ...(isCommit ? [['State', `${state}${applied}`] as const] : []),
       ...ids.map(({ object, note }) => ['Ids', `${object}: ${note}`] as const).slice(0, MAX_IDS),
       ...(ids.length > MAX_IDS ? [['', `and ${ids.length - MAX_IDS} more`] as const] : []),
-      ...(entry.reason == null ? [] : [['Reason', entry.reason] as const]),
+      ...(entry.reason === null ? [] : [['Reason', entry.reason] as const]),
       ...(request === null ? [] : [['Request', request] as const]),
     ],
     message: message ?? entry.subject,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Kind } from '../../protocol/name.ts';
-import { ProblemRecord, problemShape } from '../../protocol/plan.ts';
+import { Conflict, ProblemRecord } from '../../protocol/plan.ts';
 
 /** A reply in the OpenAPI document. */
 export interface ReplyDocs {
@@ -17,11 +17,6 @@ export function json(description: string, schema: z.ZodType): ReplyDocs {
 export function plainText(description: string): ReplyDocs {
   return { description, content: { 'text/plain': { schema: z.string() } } };
 }
-
-/** A problem with the time at which it was first found, in ISO 8601. */
-export const StandingProblem = z
-  .object({ ...problemShape, since: z.string() })
-  .meta({ id: 'StandingProblem' });
 
 const AppExists = z
   .object({
@@ -49,15 +44,6 @@ const Unavailable = z
     problems: z.array(ProblemRecord).optional(),
   })
   .meta({ id: 'FaultInside' });
-export const Conflict = z
-  .looseObject({
-    error: z.string(),
-    revision: z.string().optional().describe('The commit of the write, if it was made.'),
-    applied: z.boolean().optional(),
-    problems: z.array(ProblemRecord).optional().describe('The problems of the files that block the write.'),
-  })
-  .meta({ id: 'Conflict' });
-
 const BadParameters = z
   .looseObject({
     missing_parameters: z

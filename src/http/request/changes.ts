@@ -7,10 +7,10 @@ import { check } from '../../desired/explain.ts';
 import { DESCRIPTORS } from '../../desired/kinds.ts';
 import { HoldfastError } from '../../errors.ts';
 import { KINDS, keyOf, Name } from '../../protocol/name.ts';
+import { MAX_REASON } from '../../protocol/text.ts';
 import type { Api } from '../api.ts';
 import { bodyRules } from './body-rules.ts';
 import { badFields, readFields, readFieldsOf } from './fields.ts';
-import { MAX_REASON } from './write-options.ts';
 
 const OPS = ['create', 'replace', 'change', 'delete'] as const;
 

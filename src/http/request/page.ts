@@ -13,9 +13,6 @@ export const pageParameters = {
   after: Text.regex(/^-?\d{1,15}$/, 'must be a cursor, as `next` of the page before has it').optional(),
 };
 
-/** `next` in the reply of such a list. */
-export const Next = z.string().nullable().describe('`after` of the next page; null on the last one.');
-
 /** The number below which the rows of a page are; null for the first page. */
 export function startOf({ after }: { after?: string | undefined }): number | null {
   return after === undefined ? null : Number(after);

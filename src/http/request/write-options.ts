@@ -1,9 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { MAX_REASON } from '../../protocol/text.ts';
 import { parameter, readQuery, Text } from './query.ts';
-
-/** The most characters of a reason. */
-export const MAX_REASON = 2000;
 
 /** The parameters of every write. */
 export const WriteOptions = z.object({

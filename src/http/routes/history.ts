@@ -2,14 +2,15 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { revisionAbsent } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
+import { ENTRY_KINDS, EntryDetail, type EntryKind, HistoryPage } from '../../protocol/history.ts';
 import { NAME_PATTERN } from '../../protocol/name.ts';
 import type { Detail } from '../../reconcile/history/past.ts';
-import { ENTRY_KINDS, type EntryKind, type EntryQuery, type HistoryState, keys } from '../../store/entry.ts';
+import { type EntryQuery, type HistoryState, keys } from '../../store/entry.ts';
 import type { Api } from '../api.ts';
-import { EntryDetail, entryRecord, HistoryEntry } from '../history-records.ts';
+import { entryRecord } from '../history-records.ts';
 import { documented } from '../openapi/documented.ts';
 import { absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
-import { Next, nextOf, pageParameters, startOf } from '../request/page.ts';
+import { nextOf, pageParameters, startOf } from '../request/page.ts';
 import { readQuery, Text } from '../request/query.ts';
 
 const OBJECT = new RegExp(`^(app|device_group|device)/${NAME_PATTERN.source.slice(1)}`);
@@ -44,26 +45,13 @@ const Query = z.strictObject({
   ...pageParameters,
 });
 
-const Page = z
-  .object({
-    entries: z.array(HistoryEntry),
-    next: Next,
-    total: z.int(),
-    complete: z.boolean().describe('Whether the history has everything that git has.'),
-    indexed_until: z.iso
-      .datetime()
-      .nullable()
-      .describe('While it is not complete: the time of the oldest commit that it has so far.'),
-  })
-  .meta({ id: 'HistoryPage' });
-
 const listDocs = documented({
   operationId: 'listHistory',
   action: 'read',
   summary: 'List what happened: commits, operations, refusals, rewrites; newest first',
   tag: 'history',
   querystring: Query,
-  reply: [200, json('A page of entries, with their first changes and effects.', Page)],
+  reply: [200, json('A page of entries, with their first changes and effects.', HistoryPage)],
   errors: { ...commonErrors, ...parameterErrors, ...absentErrors },
 });
 

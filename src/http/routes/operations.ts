@@ -1,30 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
+import { OPERATIONS, type Operation, OperationPage } from '../../protocol/history.ts';
 import { parseKey } from '../../protocol/name.ts';
 import type { ListedEntry } from '../../store/entry.ts';
-import { OPERATIONS } from '../../store/operation.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
-import { Next, nextOf, pageParameters, startOf } from '../request/page.ts';
+import { nextOf, pageParameters, startOf } from '../request/page.ts';
 import { readQuery } from '../request/query.ts';
 
 const Query = z.strictObject(pageParameters);
-
-const Action = z.enum(OPERATIONS);
-const Operation = z
-  .object({
-    id: z.int().describe('The `n` of its entry in the history.'),
-    at: z.iso.datetime(),
-    actor: z.string(),
-    action: Action,
-    name: z.string().nullable().describe('The app or device group; null for a prune of all device groups.'),
-    request_id: z.string().nullable(),
-    reason: z.string().nullable(),
-    ids: z.record(z.string(), z.int()).describe('The new ids, by app or device group.'),
-  })
-  .meta({ id: 'Operation' });
-const Page = z.object({ operations: z.array(Operation), next: Next }).meta({ id: 'OperationPage' });
 
 const docs = documented({
   operationId: 'listOperations',
@@ -32,7 +17,7 @@ const docs = documented({
   summary: 'List restarts and prunes, with who and when; newest first',
   tag: 'manager',
   querystring: Query,
-  reply: [200, json('A page of operations, each with all of its ids.', Page)],
+  reply: [200, json('A page of operations, each with all of its ids.', OperationPage)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 
@@ -52,7 +37,7 @@ function operationRecord(entry: ListedEntry): z.infer<typeof Operation> {
     id,
     at: new Date(at).toISOString(),
     actor: actor.name,
-    action: Action.parse(kind),
+    action: z.enum(OPERATIONS).parse(kind),
     name: kind === 'prune-all' ? null : (given[0]?.[0] ?? null),
     request_id: requestId,
     reason,

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { withinLimit } from '../../change/wait-limit.ts';
 import { effectRecord, stepRecord } from '../../plan/records.ts';
-import { EffectRecord, ProblemRecord, StepRecord } from '../../protocol/plan.ts';
+import { BranchPlanRecord } from '../../protocol/plan.ts';
 import type { BranchPlan } from '../../reconcile/branch-plan.ts';
 import type { Api } from '../api.ts';
 import { documented } from '../openapi/documented.ts';
@@ -14,17 +14,6 @@ const Query = z.object({
     'A branch, a tag, a full or short id, or a pull request: pr/12, mr/12.',
   ),
 });
-
-const BranchPlanRecord = z
-  .object({
-    revision: z.string(),
-    base: z.string().nullable().describe('The revision that is applied.'),
-    merge_base: z.string().describe('Where the branch began.'),
-    steps: z.array(StepRecord),
-    effects: z.array(EffectRecord),
-    problems: z.array(ProblemRecord),
-  })
-  .meta({ id: 'BranchPlan' });
 
 const docs = documented({
   operationId: 'planRevision',

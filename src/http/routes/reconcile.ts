@@ -1,85 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import * as z from 'zod';
+import type * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { withinLimit } from '../../change/wait-limit.ts';
 import type { RecordStatus } from '../../ids/keeper/status.ts';
+import { type Failure, type Origin, Reconcile, type StandingProblem } from '../../protocol/reconcile.ts';
 import type { IndexProblem } from '../../reconcile/history/indexer.ts';
 import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
 import type { Api } from '../api.ts';
 import { sendParts } from '../json.ts';
 import { documented } from '../openapi/documented.ts';
-import { bodyErrors, commonErrors, json, StandingProblem } from '../openapi/replies.ts';
+import { bodyErrors, commonErrors, json } from '../openapi/replies.ts';
 import { REVISION_HEADER } from '../revision.ts';
-
-const Failure = z
-  .object({
-    kind: z.string(),
-    message: z.string(),
-    since: z.string(),
-    failures: z.int(),
-    retry_at: z.string().nullable(),
-  })
-  .meta({ id: 'Failure' });
-
-const Origin = z
-  .object({
-    address: z.string(),
-    reached_at: z.string().nullable(),
-    error: Failure.nullable(),
-  })
-  .meta({ id: 'OriginStatus' });
-
-const Rewritten = z
-  .object({ from: z.string(), to: z.string(), at: z.string() })
-  .meta({ id: 'RewrittenHistory' });
-
-const Seeded = z
-  .object({
-    cause: z.enum(['no-counters', 'older-than-record', 'another-store', 'other-history']),
-    record: z.enum(['used', 'none', 'damaged']),
-    names: z.int(),
-    kept: z.int(),
-    floor: z.int(),
-    history_is_complete: z.boolean(),
-    at: z.string(),
-  })
-  .meta({ id: 'SeededIds' });
-
-const IdsRecord = z
-  .object({
-    id_sequence: z.int().nullable(),
-    revision: z.string().nullable(),
-    written_at: z.string().nullable(),
-    problem: z.object({ message: z.string(), since: z.string() }).meta({ id: 'IdsRecordProblem' }).nullable(),
-    replaced: z.object({ message: z.string(), at: z.string() }).meta({ id: 'ReplacedIdsRecord' }).nullable(),
-    other_manager: z.object({ fleet: z.string(), at: z.string() }).meta({ id: 'OtherManager' }).nullable(),
-  })
-  .meta({ id: 'IdsRecord' });
-
-const Reconcile = z
-  .object({
-    state: z.enum(['starting', 'applied', 'refused', 'failing']),
-    branch: z.string().nullable(),
-    origin: Origin,
-    revision_attempted: z.string().nullable(),
-    attempted_at: z.string().nullable(),
-    revision_applied: z.string().nullable(),
-    applied_at: z.string().nullable(),
-    history_rewritten: Rewritten.nullable(),
-    error: Failure.nullable(),
-    ids_seeded: Seeded.nullable(),
-    ids_record: IdsRecord,
-    watch_problem: z
-      .object({ message: z.string(), since: z.string() })
-      .meta({ id: 'WatchProblem' })
-      .nullable(),
-    history_problem: z
-      .object({ message: z.string(), since: z.string() })
-      .meta({ id: 'HistoryProblem' })
-      .nullable(),
-    problems: z.array(StandingProblem),
-  })
-  .meta({ id: 'Reconcile' });
 
 const tag = 'manager';
 const reconcileDocs = documented({

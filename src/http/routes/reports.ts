@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
-import { ObjectId } from '../../protocol/info.ts';
-import { MAX_REPORT_BYTES, Report, WorkerReport } from '../../protocol/report.ts';
+import type { ObjectId } from '../../protocol/info.ts';
+import { MAX_REPORT_BYTES, Report } from '../../protocol/report.ts';
+import { AcceptedReports, ReportPageRecord, SentReports } from '../../protocol/reports.ts';
 import type { ReportStore } from '../../store/reports/port.ts';
 import {
   type ReportPage,
@@ -61,27 +62,6 @@ const Query = z
     context.addIssue({ code: 'custom', path: ['report_creation_time_filter'], message });
   });
 
-/** For the document alone: the manager checks only what every report has (`readReports`). */
-const SentReport = z.union([WorkerReport, Report.meta({ id: 'Report' })]).meta({ id: 'SentReport' });
-const SentReports = z.union([SentReport, z.array(SentReport)]).meta({ id: 'Reports' });
-const ReportRecord = z
-  .looseObject({
-    _id: ObjectId,
-    ...Report.shape,
-    received_at: z.iso.datetime().describe('When it arrived, by the clock of the manager.'),
-  })
-  .meta({
-    id: 'StoredReport',
-    description: "All other members are as they were sent; WorkerReport has those of Holdfast's worker.",
-  });
-const Page = z
-  .object({ data: z.array(ReportRecord), last_id: ObjectId.nullable() })
-  .meta({ id: 'ReportPage' });
-
-const Accepted = z
-  .object({ accepted: z.int().describe('How many reports were stored.') })
-  .meta({ id: 'AcceptedReports' });
-
 const tag = 'reports';
 const queryDocs = documented({
   operationId: 'queryReports',
@@ -89,7 +69,7 @@ const queryDocs = documented({
   summary: 'Query reports, page by page',
   tag,
   querystring: Query,
-  reply: [200, json('A page of reports, in order of arrival.', Page)],
+  reply: [200, json('A page of reports, in order of arrival.', ReportPageRecord)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 const postDocs = documented({
@@ -98,7 +78,7 @@ const postDocs = documented({
   summary: 'Send one report or an array of reports',
   tag,
   body: SentReports,
-  reply: [200, json('All reports were stored.', Accepted)],
+  reply: [200, json('All reports were stored.', AcceptedReports)],
   errors: { ...commonErrors, ...bodyErrors, ...parameterErrors },
 });
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { absentError, revisionAbsent } from '../../change/refusals.ts';
+import { Blame, Diff } from '../../protocol/history.ts';
 import type { Api } from '../api.ts';
-import { Blame, Diff } from '../history-records.ts';
 import { documented } from '../openapi/documented.ts';
 import { AnyExistence, absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
 import { ObjectPath, objectIn } from '../request/object-path.ts';

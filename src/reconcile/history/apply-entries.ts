@@ -2,9 +2,10 @@ import { Pace } from '../../async/pace.ts';
 import type { KnownFields } from '../../history/changes.ts';
 import { commitEntry } from '../../history/entry.ts';
 import type { Effect } from '../../plan/effect.ts';
+import type { EntryKind } from '../../protocol/history.ts';
 import { keyOf } from '../../protocol/name.ts';
 import type { Act } from '../../store/act.ts';
-import { type Entry, type EntryKind, type HistoryState, keys } from '../../store/entry.ts';
+import { type Entry, type HistoryState, keys } from '../../store/entry.ts';
 import type { HistoryDependencies } from './dependencies.ts';
 import {
   actChanges,

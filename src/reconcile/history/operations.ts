@@ -1,6 +1,6 @@
+import { OPERATIONS } from '../../protocol/history.ts';
 import type { EntryQuery, ListedEntry } from '../../store/entry.ts';
 import type { HistoryStore } from '../../store/history/port.ts';
-import { OPERATIONS } from '../../store/operation.ts';
 
 /**
  * A page ends once its operations have this many ids. A prune of all groups gives one id to each, and a reply is

@@ -1,10 +1,10 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { Pace } from '../../async/pace.ts';
+import { ENTRY_STATES } from '../../protocol/history.ts';
 import { type Database, prepare, type SqlValue, type Statement } from '../../sqlite/connection.ts';
 import {
   APPLYING_KINDS,
   appliedRevision,
-  ENTRY_STATES,
   type EntryBatch,
   type EntryPage,
   type EntryQuery,

@@ -1,5 +1,6 @@
+import type { EntryKind } from '../../protocol/history.ts';
 import type { Kind } from '../../protocol/name.ts';
-import type { EntryKind, EntryQuery, HistoryState, Searched } from '../entry.ts';
+import type { EntryQuery, HistoryState, Searched } from '../entry.ts';
 import type { FleetObject, FleetState } from '../fleet.ts';
 
 /**

@@ -1,5 +1,6 @@
 import type { Collection, Db, Filter } from 'mongodb';
-import type { EntryKind, EntryQuery } from '../entry.ts';
+import type { EntryKind } from '../../protocol/history.ts';
+import type { EntryQuery } from '../entry.ts';
 import { COLLECTIONS } from '../schema/mongo.ts';
 import type {
   ActDocument,

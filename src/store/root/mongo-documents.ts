@@ -9,7 +9,8 @@ import {
 } from 'mongodb';
 import type { Connection } from '../../mongo/connection.ts';
 import { DUPLICATE_KEY, isDuplicateKey } from '../../mongo/errors.ts';
-import type { EntryKind, EntryQuery } from '../entry.ts';
+import type { EntryKind } from '../../protocol/history.ts';
+import type { EntryQuery } from '../entry.ts';
 import { COLLECTIONS } from '../schema/mongo.ts';
 import type {
   ActDocument,

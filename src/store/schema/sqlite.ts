@@ -1,5 +1,6 @@
+import { ENTRY_STATES } from '../../protocol/history.ts';
 import { type Database, prepare } from '../../sqlite/connection.ts';
-import { ENTRY_STATES, keys } from '../entry.ts';
+import { keys } from '../entry.ts';
 
 /**
  * The first version to be released.

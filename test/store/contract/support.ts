@@ -4,11 +4,12 @@ import type { CounterKind, CounterRow, HistoryPoint, SeedBatch } from '../../../
 import type { FileOrigin, Step } from '../../../src/plan/step.ts';
 import { type App, appDefaults } from '../../../src/protocol/app.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
+import { OPERATIONS } from '../../../src/protocol/history.ts';
 import { type Kind, parseKey } from '../../../src/protocol/name.ts';
 import type { Act } from '../../../src/store/act.ts';
 import type { HistoryStore } from '../../../src/store/history/port.ts';
 import type { AssignedId, OperationContext, Store } from '../../../src/store/objects/port.ts';
-import { OPERATIONS, type Operation } from '../../../src/store/operation.ts';
+import type { Operation } from '../../../src/store/operation.ts';
 import type { FlatStore } from '../../support/flat-store.ts';
 
 /** How a store is opened; without a limit by default. */

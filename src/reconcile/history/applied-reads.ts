@@ -1,5 +1,6 @@
+import type { EntryKind } from '../../protocol/history.ts';
 import { keyOf } from '../../protocol/name.ts';
-import { appliedRevision, type EntryKind, keys, type ListedEntry } from '../../store/entry.ts';
+import { appliedRevision, keys, type ListedEntry } from '../../store/entry.ts';
 import type { HistoryStore } from '../../store/history/port.ts';
 import { withKeys } from './range.ts';
 

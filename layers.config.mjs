@@ -179,7 +179,7 @@ export const layers = {
       'source',
       'worker/settings',
     ],
-    promise: 'validate, plan, history, rollback, import, help, completion in shells',
+    promise: 'validate, plan, history, rollback, status, import, help, completion in shells',
   },
   'worker/plan': {
     may: ['protocol'],
@@ -386,7 +386,6 @@ export const rooms = {
     conditions: { may: [], promise: 'If-Match and If-None-Match' },
     revision: { may: [], promise: 'the header with the revision' },
     records: { may: [], promise: 'objects as clients see them' },
-    'history-records': { may: [], promise: 'the history as clients see it' },
     'request-refused': { may: [], promise: 'the error of a request that breaks a rule of HTTP' },
     'refusal-log': { may: [], promise: 'counts refused requests instead of logging each' },
     errors: { may: ['json', 'request-refused', 'refusal-log'], promise: 'turns errors into replies' },
@@ -395,6 +394,8 @@ export const rooms = {
       may: ['json', 'request-refused'],
       promise: 'connections, methods, broken requests, shutdown',
     },
+    effects: { may: [], promise: 'how many devices do something' },
+    'history-records': { may: ['effects'], promise: 'the history as clients see it' },
     info: { may: ['records'], promise: 'the replies to polls, kept in memory' },
     api: { may: ['info'], promise: 'what the routes depend on' },
     request: {
@@ -402,7 +403,7 @@ export const rooms = {
       promise: 'reads and checks requests: body, query, headers',
     },
     openapi: { may: ['json', 'conditions', 'revision', 'request'], promise: 'describes the routes' },
-    'dry-run': { may: ['api', 'request'], promise: 'previews' },
+    'dry-run': { may: ['effects', 'api', 'request'], promise: 'previews' },
     'one-object': {
       may: ['conditions', 'revision', 'records', 'api', 'request', 'dry-run'],
       promise: 'what the routes about one object share',
@@ -423,6 +424,7 @@ export const rooms = {
         'api',
         'request',
         'openapi',
+        'effects',
         'dry-run',
         'one-object',
       ],
@@ -447,10 +449,11 @@ export const rooms = {
   },
   cli: {
     shell: { may: [], promise: 'what every command takes and prints: arguments, help, completion, reports' },
-    check: { may: ['shell'], promise: 'validate and plan; the files of a folder' },
     manager: { may: ['shell'], promise: 'which manager to ask, and its replies' },
+    check: { may: ['shell', 'manager'], promise: 'validate and plan; the files of a folder' },
     past: { may: ['shell', 'check', 'manager'], promise: 'history, show and rollback' },
     import: { may: ['shell', 'check', 'manager'], promise: 'import from a manager or from Compose' },
-    run: { may: ['shell', 'check', 'past', 'import'], promise: 'runs one command line' },
+    fleet: { may: ['shell', 'manager'], promise: 'how the fleet is; restarts and prunes' },
+    run: { may: ['shell', 'check', 'past', 'import', 'fleet'], promise: 'runs one command line' },
   },
 };

@@ -6,6 +6,9 @@ import { closestName } from '../suggest.ts';
 import { USUAL_WIDTH } from '../text/wrap.ts';
 import { plan } from './check/plan.ts';
 import { validate } from './check/validate.ts';
+import { actOnApp, prune } from './fleet/act.ts';
+import { devices } from './fleet/devices.ts';
+import { status } from './fleet/status.ts';
 import { runImport } from './import/import-compose.ts';
 import { history } from './past/history.ts';
 import { rollback } from './past/rollback.ts';
@@ -78,6 +81,12 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   show: (args, { io }) => show(args, io),
   rollback: (args, { io }) => rollback(args, io),
   import: (args, { io }) => runImport(args, io),
+  status: (args, { io }) => status(args, io),
+  devices: (args, { io }) => devices(args, io),
+  restart: (args, { io }) => actOnApp('restart', args, io),
+  start: (args, { io }) => actOnApp('start', args, io),
+  stop: (args, { io }) => actOnApp('stop', args, io),
+  prune: (args, { io }) => prune(args, io),
   completion: (args, { io }) => print(io, completion(args)),
 };
 const COMMANDS = `${COMMAND_NAMES.slice(0, -1).join(', ')} and ${COMMAND_NAMES.slice(-1)}`;

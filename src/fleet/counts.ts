@@ -80,6 +80,16 @@ export function countVersions(
   return { app, ids: [...ids, ...(older > 0 ? [{ app_id: null, revision: null, devices: older }] : [])] };
 }
 
+/** How many devices are in each group. */
+export function devicesByGroup({ slots }: Pick<Known, 'slots'>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const slot of slots.values()) {
+    const group = groupOf(slot);
+    if (group !== null) counts.set(group, (counts.get(group) ?? 0) + 1);
+  }
+  return counts;
+}
+
 function noDevices(): Counts {
   return {
     devices: 0,

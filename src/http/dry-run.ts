@@ -3,11 +3,17 @@ import type { ObjectKey } from '../protocol/name.ts';
 import type { EffectRecord, Preview } from '../protocol/plan.ts';
 import { ifMatchRefusal } from '../store/objects/if-match.ts';
 import type { Api } from './api.ts';
+import { countingDevices, withDevices } from './effects.ts';
 import { isDryRun, reasonAndBase } from './request/write-options.ts';
 
-/** Sends a preview. */
-export function sendPreview(reply: FastifyReply, preview: Preview): FastifyReply {
-  return reply.code(200).send(preview);
+/** Sends a preview, with how many devices each effect has. */
+export async function sendPreview(
+  reply: FastifyReply,
+  preview: Preview,
+  { fleet }: Pick<Api, 'fleet'>,
+): Promise<FastifyReply> {
+  const effects = withDevices(preview.effects, await countingDevices(fleet));
+  return reply.code(200).send({ ...preview, effects });
 }
 
 /** An operation: a change of ids without a commit. */

@@ -1,10 +1,12 @@
 import type * as z from 'zod';
 import { effectRecord } from '../plan/records.ts';
 import type { HistoryEntry } from '../protocol/history.ts';
+import { parseKey } from '../protocol/name.ts';
 import type { ListedEntry } from '../store/entry.ts';
+import { type DevicesIn, withDevices } from './effects.ts';
 
 /** Returns an entry in the form that the API shows. */
-export function entryRecord(entry: ListedEntry): z.infer<typeof HistoryEntry> {
+export function entryRecord(entry: ListedEntry, devicesIn: DevicesIn): z.infer<typeof HistoryEntry> {
   const { at, appliedAt, appliedWith, pullRequest, requestId, changesTotal, effectsTotal, ...rest } = entry;
   return {
     n: rest.n,
@@ -22,8 +24,16 @@ export function entryRecord(entry: ListedEntry): z.infer<typeof HistoryEntry> {
     reason: rest.reason,
     changes: rest.changes,
     changes_total: changesTotal,
-    effects: rest.effects.map(effectRecord),
+    effects: withDevices(rest.effects.map(effectRecord), devicesIn),
     effects_total: effectsTotal,
-    devices: null,
+    devices: devicesIn(groupsOf(entry)),
   };
+}
+
+/** The groups whose devices do something because of an entry. */
+function groupsOf({ kind, effects, changes }: ListedEntry): string[] | null {
+  // A list has only the first groups of a prune of all.
+  if (kind === 'prune-all') return null;
+  if (kind === 'prune') return changes.map(({ object }) => parseKey(object).name);
+  return effects.flatMap(({ groups }) => groups);
 }

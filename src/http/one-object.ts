@@ -56,7 +56,7 @@ export async function sendWritten<W extends Write>(
   const context = writeContext(request, write.op);
   if (!isDryRun(request)) return send(await api.writer.write(write, context));
   try {
-    return sendPreview(reply, await api.writer.preview(setOf(write), context));
+    return sendPreview(reply, await api.writer.preview(setOf(write), context), api);
   } catch (error) {
     throw ownError(error);
   }

@@ -11,22 +11,28 @@ const run = promisify(execFile);
 
 const WORDS = [
   'completion',
+  'devices',
   'help',
   'history',
   'import',
   'plan',
+  'prune',
+  'restart',
   'rollback',
   'serve',
   'show',
+  'start',
+  'status',
+  'stop',
   'validate',
   'worker',
 ];
-const PLAN = ['--against', '--exit-code', '--format', '--help', '--watch'];
+const PLAN = ['--against', '--devices-from', '--exit-code', '--format', '--help', '--token-file', '--watch'];
 
 /** Command lines up to the cursor, and what completes their last word. */
 const ROWS: [string, string[]][] = [
   ['holdfast ', WORDS],
-  ['holdfast p', ['plan']],
+  ['holdfast pl', ['plan']],
   ['holdfast help im', ['import']],
   ['holdfast plan --', PLAN],
   ['holdfast plan --exit-code --a', ['--against']],

@@ -19,6 +19,8 @@ export interface CommandEnvironment {
   isTerminal?: boolean;
   columns?: number | null;
   hasColors?: boolean;
+  /** The time, Unix milliseconds; that of this machine by default. */
+  now?: () => number;
   /** Called instead of starting the server. */
   serve?: (config: Config) => Promise<0>;
 }
@@ -31,6 +33,7 @@ export async function runCli(
     isTerminal = false,
     columns = null,
     hasColors = false,
+    now = Date.now,
     serve = async () => 0,
   }: CommandEnvironment = {},
 ): Promise<CommandResult> {
@@ -49,7 +52,7 @@ export async function runCli(
       writeError: (text) => {
         result.err += text;
       },
-      now: Date.now,
+      now,
       isTerminal,
       columns,
       hasColors,

@@ -6,7 +6,7 @@ import { lostGroups } from '../../plan/notices.ts';
 import { changeTypeOf, type Step } from '../../plan/step.ts';
 import { isMapValue, sameValue } from '../../protocol/values.ts';
 import { printable } from '../../text/printable.ts';
-import type { Findings } from '../shell/report.ts';
+import { type CountedEffect, devicesText, type Findings } from '../shell/report.ts';
 
 /** The most characters of a plan in Markdown: GitHub refuses comments of more than 65,536. */
 const MAX_MARKDOWN = 60_000;
@@ -75,13 +75,15 @@ function problemSection(problems: readonly Problem[]): Section {
 
 const URGENCY: readonly Effect['action'][] = ['stop', 'restart', 'start'];
 
-function effectSection(effects: readonly Effect[]): Section {
+function effectSection(effects: readonly CountedEffect[]): Section {
   const ordered = URGENCY.flatMap((action) => effects.filter((effect) => effect.action === action));
   return {
     heading: ['**What devices will do**', '', '| app | | on device groups |', '| --- | --- | --- |'],
-    rows: ordered.map(({ app, action, groups }) => {
+    rows: ordered.map((effect) => {
+      const { app, action, groups } = effect;
+      const devices = devicesText(effect);
       const more = groups.length > MAX_GROUPS ? ` and ${groups.length - MAX_GROUPS} more` : '';
-      return `| ${code(app)} | **${action}s** | ${groups.slice(0, MAX_GROUPS).map(code).join(', ')}${more} |`;
+      return `| ${code(app)} | **${action}s** | ${groups.slice(0, MAX_GROUPS).map(code).join(', ')}${more}${devices === null ? '' : `: ${devices}`} |`;
     }),
   };
 }

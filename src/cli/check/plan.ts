@@ -2,17 +2,20 @@ import { compareProblems, fileProblem, type Problem, withFile } from '../../desi
 import type { DesiredState } from '../../desired/state.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import { AppliedState } from '../../plan/applied.ts';
-import { effectsOf } from '../../plan/effect.ts';
+import { type Effect, effectsOf } from '../../plan/effect.ts';
 import { makePlan } from '../../plan/plan.ts';
 import type { Step } from '../../plan/step.ts';
 import { type StateAt, stateAt } from '../../preview/state-at.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
 import type { RevisionReader } from '../../source/git/read/revisions.ts';
 import { printable } from '../../text/printable.ts';
+import { managerAt } from '../manager/ask.ts';
+import { parseAddress } from '../manager/client.ts';
+import { countEffects } from '../manager/counted.ts';
 import { parseCommand } from '../shell/arguments.ts';
 import { COMMANDS } from '../shell/commands.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from '../shell/io.ts';
-import { type Findings, type Format, renderFindings } from '../shell/report.ts';
+import { type CountedEffect, type Findings, type Format, renderFindings } from '../shell/report.ts';
 import { warnOfDivergence } from './divergence.ts';
 import {
   countErrors,
@@ -63,10 +66,11 @@ async function showPlan(
     ...warnings,
   ];
   const problems = prefixProblems(folder, found.sort(compareProblems));
+  const effects = await counted(effectsOf(steps, applied), options, io);
   const findings: Findings = {
     problems,
     steps: prefixSteps(folder, steps),
-    effects: effectsOf(steps, applied),
+    effects,
     summary: summarize(steps, problems),
   };
   io.write(
@@ -74,6 +78,21 @@ async function showPlan(
   );
   const isChangeReported = options['exit-code'] === true && steps.length > 0;
   return countErrors(problems) > 0 || isChangeReported ? EXIT.problems : EXIT.ok;
+}
+
+/** Has the devices of each effect counted by the manager of `--devices-from`. */
+async function counted(
+  effects: readonly Effect[],
+  { 'devices-from': address, ...options }: Readonly<Record<string, unknown>>,
+  io: CommandIo,
+): Promise<readonly CountedEffect[]> {
+  if (address === undefined) return effects;
+  const base = parseAddress(String(address));
+  if (base === null)
+    throw new UsageError(
+      '--devices-from must be the http:// or https:// address of a manager, without credentials',
+    );
+  return countEffects(managerAt(base, options as Record<string, string | boolean | undefined>, io), effects);
 }
 
 /** Warns of a folder without objects: managers refuse a commit that empties it, unless its message confirms that. */

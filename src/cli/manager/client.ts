@@ -62,13 +62,32 @@ export function parseAddress(text: string): string | null {
  * Sends a GET request for a path below `/api/v2/`; any status resolves. Rejects as `unavailable` if there is no answer. Redirects
  * are not followed, because `fetch` drops the credentials on the way to another server.
  */
-export async function getReply(manager: ManagerAddress, path: string): Promise<ManagerReply> {
+export function getReply(manager: ManagerAddress, path: string): Promise<ManagerReply> {
+  return sendRequest(manager, 'GET', path);
+}
+
+/** Sends a request as `getReply` does; with a body, as JSON. */
+export async function sendRequest(
+  manager: ManagerAddress,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: object,
+): Promise<ManagerReply> {
   const { base, credentials } = manager;
-  const headers: Record<string, string> =
-    credentials === null ? {} : { authorization: credentials.authorization };
+  const headers: Record<string, string> = {
+    ...(credentials !== null && { authorization: credentials.authorization }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
   const signal = AbortSignal.timeout(TIME_LIMIT);
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
   try {
-    const response = await fetch(`${base}/api/v2/${path}`, { headers, redirect: 'manual', signal });
+    const response = await fetch(`${base}/api/v2/${path}`, {
+      method,
+      headers,
+      redirect: 'manual',
+      signal,
+      ...sent,
+    });
     const text = await response.text();
     return { status: response.status, location: response.headers.get('location'), body: parsed(text) };
   } catch (error) {

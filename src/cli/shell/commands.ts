@@ -1,3 +1,4 @@
+import { DEVICE_STATES } from '../../protocol/device.ts';
 import type { SettingTable } from '../../settings/setting.ts';
 import { SETTINGS } from '../../settings/table.ts';
 import { WORKER_SETTINGS } from '../../worker/settings.ts';
@@ -90,6 +91,9 @@ const TEXT_OR_JSON: CommandOption = {
   choices: ['text', 'json'],
 };
 
+const REASON: CommandOption = { name: 'reason', value: 'TEXT', meaning: 'why, for the history' };
+const DRY_RUN: CommandOption = { name: 'dry-run', meaning: 'show what would happen, and change nothing' };
+
 /** Every command, in the order of the help. */
 export const COMMANDS = {
   serve: {
@@ -124,6 +128,12 @@ export const COMMANDS = {
         meaning: 'the commit, branch or tag to compare with; HEAD by default',
       },
       { name: 'exit-code', meaning: 'exit with 1 if anything would change' },
+      {
+        name: 'devices-from',
+        value: 'ADDRESS',
+        meaning: 'the address of a manager that says how many devices would do something',
+      },
+      TOKEN_FILE,
       WATCH,
       {
         ...FORMAT,
@@ -133,7 +143,7 @@ export const COMMANDS = {
       },
     ],
     details: [
-      'Needs no server and no store. Shows the problems that validate shows as well.',
+      'Needs no server and no store, except for --devices-from. Shows the problems that validate shows as well.',
       'The only settings it reads are DESIRED_STATE and DEFAULT_NETWORKS.',
     ],
     examples: [
@@ -257,6 +267,82 @@ export const COMMANDS = {
       ['holdfast import --from-compose compose.yaml --dry-run', 'what a Compose file would become'],
     ],
     problems: 'the files do not match the manager; the Compose file has an error',
+  },
+  status: {
+    name: 'status',
+    summary: 'say how the fleet is: what is applied, what is wrong, who lags',
+    options: [
+      { name: 'watch', meaning: 'look again every 5 seconds, until Ctrl-C' },
+      {
+        name: 'allow-silent',
+        value: 'NUMBER',
+        meaning: 'how many devices may be silent, or which share of them (5%); none by default',
+      },
+      SERVER,
+      TOKEN_FILE,
+      TEXT_OR_JSON,
+    ],
+    details: [
+      'For people and for monitors. The fleet is not fine while a file has a problem, the last pass failed, a device is failed or silent,',
+      'or a device has been behind for more than 15 minutes.',
+      ...MANAGER_FILE,
+    ],
+    examples: [['holdfast status --allow-silent 5%', 'for a monitor']],
+    problems: 'the fleet is not fine',
+  },
+  devices: {
+    name: 'devices',
+    summary: 'list the devices: what each has, lacks and fails at',
+    options: [
+      { name: 'group', value: 'NAME', meaning: 'only those of this device group' },
+      { name: 'state', value: 'STATE', meaning: 'only those in this state', choices: DEVICE_STATES },
+      {
+        name: 'app',
+        value: 'NAME',
+        meaning:
+          'only those whose group lists this app; with --state behind or failed, those that lack it or on which it fails',
+      },
+      { name: 'worker', value: 'VERSION', meaning: 'only those whose worker has this version' },
+      SERVER,
+      TOKEN_FILE,
+      TEXT_OR_JSON,
+    ],
+    details: MANAGER_FILE,
+    examples: [['holdfast devices --app web --state behind', 'who does not have the last change of web yet']],
+  },
+  restart: {
+    name: 'restart',
+    summary: 'restart an app on all devices that run it',
+    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
+    options: [REASON, DRY_RUN, SERVER, TOKEN_FILE],
+    details: [
+      'Raises the id of the app, without a commit: devices pull its image again and replace its containers.',
+      ...MANAGER_FILE,
+    ],
+  },
+  start: {
+    name: 'start',
+    summary: 'start an app that is stopped',
+    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
+    options: [REASON, DRY_RUN, SERVER, TOKEN_FILE],
+    details: ['Makes a commit: running becomes true.', ...MANAGER_FILE],
+  },
+  stop: {
+    name: 'stop',
+    summary: 'stop an app on all devices that run it',
+    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
+    options: [REASON, DRY_RUN, SERVER, TOKEN_FILE],
+    details: [
+      'Makes a commit: running becomes false. The containers are removed, named volumes stay.',
+      ...MANAGER_FILE,
+    ],
+  },
+  prune: {
+    name: 'prune',
+    summary: 'remove unused images on the devices of a group, or on all',
+    operand: { name: '[GROUP]', meaning: 'the name of a device group; all by default', choices: [] },
+    options: [REASON, DRY_RUN, SERVER, TOKEN_FILE],
+    details: MANAGER_FILE,
   },
   // Run by src/worker/main.ts, which has its own help.
   worker: {

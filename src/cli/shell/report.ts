@@ -15,11 +15,18 @@ export interface Shown extends Omit<Problem, 'code'> {
   code: string;
 }
 
+/** What devices will do, and how many of them, if a manager was asked. */
+export interface CountedEffect extends Effect {
+  devices?: number;
+  /** How many of these are silent. */
+  silent?: number;
+}
+
 /** The results of `validate`, `plan` or `import`. */
 export interface Findings {
   problems: readonly Problem[];
   steps: readonly Step[];
-  effects: readonly Effect[];
+  effects: readonly CountedEffect[];
   /** The last line of the text. */
   summary: string;
 }
@@ -121,10 +128,19 @@ function paintLine({ sign, indent, text }: PlanLine, paint: Paint): string {
 }
 
 /** Returns what devices do, with an empty line at the end; nothing if they do nothing. */
-export function effectLines(title: string, effects: readonly Effect[], paint: Paint): string[] {
+export function effectLines(title: string, effects: readonly CountedEffect[], paint: Paint): string[] {
   if (effects.length === 0) return [];
-  const rows = effects.map(
-    ({ app, action, groups }) => `  ${paint('bold', app)} ${action}s on ${groups.join(', ')}`,
-  );
+  const rows = effects.map((effect) => {
+    const devices = devicesText(effect);
+    const { app, action, groups } = effect;
+    return `  ${paint('bold', app)} ${action}s on ${groups.join(', ')}${devices === null ? '' : `: ${devices}`}`;
+  });
   return [title, ...rows, ''];
+}
+
+/** `6,212 devices (24 silent)`; null if they were not counted. */
+export function devicesText({ devices, silent = 0 }: CountedEffect): string | null {
+  if (devices === undefined) return null;
+  const text = `${devices.toLocaleString('en')} device${devices === 1 ? '' : 's'}`;
+  return silent === 0 ? text : `${text} (${silent.toLocaleString('en')} silent)`;
 }

@@ -96,7 +96,7 @@ async function restart(
   const subject = subjectLine(key, ['restart']);
   const ifMatch = ifMatchIn(request);
   const preview = await previewOperation(api, request, { subject, objects: [key], effects, ifMatch });
-  if (preview !== null) return sendPreview(reply, preview);
+  if (preview !== null) return sendPreview(reply, preview, api);
   const context = operationContext(request, api.now());
   const restarted = await api.store.restartApp(name, context, ifMatch);
   if (restarted === null) throw absentError('app', name);

@@ -41,7 +41,7 @@ export function changesRoutes(app: FastifyInstance, api: Api): void {
   app.post('/api/v2/changes', docs, async (request, reply) => {
     const { set, reason } = await readChanges(request, api);
     const context = { ...writeContext(request, 'change'), ...(reason === undefined ? {} : { reason }) };
-    if (isDryRun(request)) return sendPreview(reply, await api.writer.preview(set, context));
+    if (isDryRun(request)) return sendPreview(reply, await api.writer.preview(set, context), api);
     const { revision, objects } = await api.writer.commit(set, context);
     const records = Array.from(objects, ([key, { value }]) => [key, value && objectRecord(value)] as const);
     const applied = revision ?? [...objects.values()].at(-1)?.revision ?? null;

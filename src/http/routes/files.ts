@@ -70,7 +70,7 @@ export function fileRoutes(app: FastifyInstance, api: Api): void {
     // The tag is that of the file, which the write itself compares.
     const context = { ...writeContext(request, 'change'), ifMatch: null };
     try {
-      if (isDryRun(request)) return sendPreview(reply, await api.writer.preview(set, context));
+      if (isDryRun(request)) return sendPreview(reply, await api.writer.preview(set, context), api);
       await api.writer.commit(set, context);
     } catch (error) {
       throw ownError(error);

@@ -7,6 +7,7 @@ import { NAME_PATTERN } from '../../protocol/name.ts';
 import type { Detail } from '../../reconcile/history/past.ts';
 import { type EntryQuery, type HistoryState, keys } from '../../store/entry.ts';
 import type { Api } from '../api.ts';
+import { countingDevices, type DevicesIn } from '../effects.ts';
 import { entryRecord } from '../history-records.ts';
 import { documented } from '../openapi/documented.ts';
 import { absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
@@ -76,10 +77,11 @@ export function historyRoutes(app: FastifyInstance, api: Api): void {
     const query = await entryQuery(parameters, api);
     const { entries, total, state, isCurrent } = await past.list(query, startOf(parameters), size + 1);
     const page = entries.slice(0, size);
+    const devicesIn = await countingDevices(api.fleet);
     const isComplete = isCurrent && isWhole(state, api);
     const until = isComplete ? null : (state?.until ?? null);
     return {
-      entries: page.map(entryRecord),
+      entries: page.map((entry) => entryRecord(entry, devicesIn)),
       next: nextOf(entries.length > size, page.at(-1)?.n),
       total,
       complete: isComplete,
@@ -87,7 +89,7 @@ export function historyRoutes(app: FastifyInstance, api: Api): void {
     };
   });
   app.get<{ Params: { entry: string } }>('/api/v2/history/:entry', detailDocs, async (request) =>
-    detailRecord(await findEntry(request.params.entry, api)),
+    detailRecord(await findEntry(request.params.entry, api), await countingDevices(api.fleet)),
   );
 }
 
@@ -153,17 +155,12 @@ function entryAbsent(): HoldfastError {
   return new HoldfastError('absent', 'there is no such entry', { missing: 'entry' });
 }
 
-function detailRecord({
-  entry,
-  message,
-  isGone,
-  steps,
-  files,
-  stepsTotal,
-  filesTotal,
-}: Detail): z.infer<typeof EntryDetail> {
+function detailRecord(
+  { entry, message, isGone, steps, files, stepsTotal, filesTotal }: Detail,
+  devicesIn: DevicesIn,
+): z.infer<typeof EntryDetail> {
   return {
-    ...entryRecord(entry),
+    ...entryRecord(entry, devicesIn),
     message,
     gone: isGone,
     steps,

@@ -5,6 +5,7 @@ import { effectRecord, stepRecord } from '../../plan/records.ts';
 import { BranchPlanRecord } from '../../protocol/plan.ts';
 import type { BranchPlan } from '../../reconcile/branch-plan.ts';
 import type { Api } from '../api.ts';
+import { countingDevices, type DevicesIn, withDevices } from '../effects.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, Fault, json, parameterErrors, revisionAbsence } from '../openapi/replies.ts';
 import { readQuery, Text } from '../request/query.ts';
@@ -31,19 +32,23 @@ const docs = documented({
 });
 
 /** Plans without a checkout (docs/history.md). */
-export function planRoutes(app: FastifyInstance, { branchPlans, waitLimit }: Api): void {
+export function planRoutes(app: FastifyInstance, { branchPlans, fleet, waitLimit }: Api): void {
   app.get('/api/v2/plan', docs, async (request) => {
     const { revision } = readQuery(request, Query);
-    return planRecord(await withinLimit(waitLimit, branchPlans.plan(revision)));
+    const plan = await withinLimit(waitLimit, branchPlans.plan(revision));
+    return planRecord(plan, await countingDevices(fleet));
   });
 }
 
-function planRecord({ mergeBase, steps, effects, ...plan }: BranchPlan): z.infer<typeof BranchPlanRecord> {
+function planRecord(
+  { mergeBase, steps, effects, ...plan }: BranchPlan,
+  devicesIn: DevicesIn,
+): z.infer<typeof BranchPlanRecord> {
   return {
     ...plan,
     merge_base: mergeBase,
     steps: steps.map(stepRecord),
-    effects: effects.map(effectRecord),
+    effects: withDevices(effects.map(effectRecord), devicesIn),
     problems: [...plan.problems],
   };
 }

@@ -52,7 +52,7 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
       effects: [],
       ifMatch: null,
     });
-    if (preview !== null) return sendPreview(reply, preview);
+    if (preview !== null) return sendPreview(reply, preview, api);
     const { value, revision } = await api.store.pruneAll(operationContext(request, api.now()));
     api.events.emit('changed', { keys: Object.keys(value).map((group) => keyOf('device_group', group)) });
     return sendAtRevision(reply, 202, revision, { prune_ids: value });
@@ -66,7 +66,7 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
     const subject = subjectLine(key, ['prune']);
     const ifMatch = ifMatchIn(request);
     const preview = await previewOperation(api, request, { subject, objects: [key], effects: [], ifMatch });
-    if (preview !== null) return sendPreview(reply, preview);
+    if (preview !== null) return sendPreview(reply, preview, api);
     const context = operationContext(request, api.now());
     const pruned = await api.store.pruneGroup(name, context, ifMatch);
     if (pruned === null) throw absentError('device_group', name);

@@ -1,7 +1,7 @@
 import type { ReportedApp, Trouble } from '../../protocol/report.ts';
 import { alignedRows } from '../../text/aligned-rows.ts';
+import { durationText } from '../../text/durations.ts';
 import { printable } from '../../text/printable.ts';
-import { durationText } from './durations.ts';
 import { isAppAsWanted, isWarning, type WorkerStatus } from './status.ts';
 
 /** Lines of a failed container's log that are shown. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { durationText } from '../../../src/worker/status/durations.ts';
+import { durationText } from '../../../src/text/durations.ts';
 
 describe('durationText', () => {
   it.each([

@@ -388,8 +388,9 @@ export const rooms = {
     records: { may: [], promise: 'objects as clients see them' },
     'request-refused': { may: [], promise: 'the error of a request that breaks a rule of HTTP' },
     'refusal-log': { may: [], promise: 'counts refused requests instead of logging each' },
+    'route-record': { may: [], promise: 'what each route says of itself' },
     errors: { may: ['json', 'request-refused', 'refusal-log'], promise: 'turns errors into replies' },
-    access: { may: ['request-refused'], promise: 'who may do what' },
+    access: { may: ['request-refused', 'route-record'], promise: 'who may do what' },
     protocol: {
       may: ['json', 'request-refused'],
       promise: 'connections, methods, broken requests, shutdown',
@@ -399,10 +400,10 @@ export const rooms = {
     info: { may: ['records'], promise: 'the replies to polls, kept in memory' },
     api: { may: ['info'], promise: 'what the routes depend on' },
     request: {
-      may: ['conditions', 'request-refused', 'api'],
+      may: ['conditions', 'request-refused', 'route-record', 'api'],
       promise: 'reads and checks requests: body, query, headers',
     },
-    openapi: { may: ['json', 'conditions', 'revision', 'request'], promise: 'describes the routes' },
+    openapi: { may: ['json', 'conditions', 'route-record', 'request'], promise: 'describes the routes' },
     'dry-run': { may: ['effects', 'api', 'request'], promise: 'previews' },
     'one-object': {
       may: ['conditions', 'revision', 'records', 'api', 'request', 'dry-run'],
@@ -417,6 +418,7 @@ export const rooms = {
         'records',
         'history-records',
         'request-refused',
+        'route-record',
         'errors',
         'access',
         'protocol',
@@ -430,11 +432,12 @@ export const rooms = {
       ],
       promise: 'the endpoints, a file for each or for a few that belong together',
     },
-    'request-log': { may: ['refusal-log', 'routes'], promise: 'a line in the log for each request' },
+    'request-log': { may: ['refusal-log', 'route-record'], promise: 'a line in the log for each request' },
     server: {
       may: [
         'json',
         'revision',
+        'route-record',
         'errors',
         'access',
         'protocol',

@@ -1,10 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { isDevice } from '../accounts/principal.ts';
 import { createRefusalLog, loggedUrl } from './refusal-log.ts';
-import { INFO_ROUTE } from './routes/info.ts';
-
-/** Answered with 503 until there is something to serve, which the log of passes explains. */
-const PROBE = '/readyz';
+import { recordOf } from './route-record.ts';
 
 /**
  * Logs every request after its reply has been sent: routine ones at level `debug`, all others at `info`. Refused ones
@@ -26,14 +23,17 @@ export function useRequestLog(app: FastifyInstance, logger: FastifyBaseLogger, n
 }
 
 /** Whether a request was refused to somebody whom the log must not trust. Failures of devices have logs of their own. */
-function isCounted({ user, route }: FastifyRequest, status: number): boolean {
-  if (status < 400 || route === PROBE) return false;
+function isCounted(request: FastifyRequest, status: number): boolean {
+  const { user } = request;
+  // The log of passes explains why the manager is not ready.
+  if (status < 400 || recordOf(request).isProbe) return false;
   return user === null || (isDevice(user) && status < 500);
 }
 
 /** Whether a request is a read or a report, of which devices send so many that they would bury the rest of the log. */
-function isRoutine({ method, route }: FastifyRequest, status: number): boolean {
+function isRoutine(request: FastifyRequest, status: number): boolean {
+  const { isProbe, isRoutine } = recordOf(request);
   // Failed polls and reports are logged by their own error handlers.
-  if (method === 'GET' || method === 'HEAD') return status < 500 || route === INFO_ROUTE || route === PROBE;
-  return route === '/api/v2/reports' && (status < 400 || status >= 500);
+  if (request.method === 'GET' || request.method === 'HEAD') return status < 500 || isRoutine || isProbe;
+  return isRoutine && (status < 400 || status >= 500);
 }

@@ -1,8 +1,5 @@
 import type { FastifyReply } from 'fastify';
 
-/** The paths whose replies carry the applied revision. */
-export const CARRIES_REVISION = /^\/api\/v2\/(apps|device_groups|prune|changes|files|rollback|reports)\b/;
-
 /** The header that carries the applied revision (docs/contract.md, 10.3). */
 export const REVISION_HEADER = 'holdfast-revision';
 

@@ -23,7 +23,8 @@ import { useJsonBodies } from './request/body.ts';
 import { useChecks } from './request/checks.ts';
 import { createRequestIds, requestId } from './request/request-id.ts';
 import { useRequestLog } from './request-log.ts';
-import { CARRIES_REVISION, REVISION_HEADER, withRevision } from './revision.ts';
+import { REVISION_HEADER, withRevision } from './revision.ts';
+import { recordOf } from './route-record.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
 import { changesRoutes } from './routes/changes.ts';
@@ -131,7 +132,8 @@ function unusedCompiler(): never {
   throw new Error('a schema came before its compiler was set');
 }
 
-const ROUTES = [
+/** The routes, without those of the webhook and the OpenAPI document. */
+export const ROUTES = [
   rootRoutes,
   appRoutes,
   appActionRoutes,
@@ -172,8 +174,7 @@ function useHeaders(app: FastifyInstance, { reconciler }: Api): void {
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id).header(...NO_SNIFFING);
     if (reply.hasHeader(REVISION_HEADER) || request.user === null) return;
-    if (!CARRIES_REVISION.test(request.route ?? request.url)) return;
-    withRevision(reply, reconciler.status().applied?.revision ?? null);
+    if (recordOf(request).carriesRevision) withRevision(reply, reconciler.status().applied?.revision ?? null);
   });
 }
 
@@ -194,6 +195,6 @@ async function refuseUnroutable(
     (denied: unknown) => denied,
   );
   const revision = api.reconciler.status().applied?.revision ?? null;
-  if (denial === null && CARRIES_REVISION.test(request.url)) withRevision(reply, revision);
+  if (denial === null && recordOf(request).carriesRevision) withRevision(reply, revision);
   sendError(denial ?? error, request, reply);
 }

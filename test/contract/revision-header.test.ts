@@ -32,6 +32,7 @@ const REQUESTS: readonly (readonly [
   ['PUT', '/api/v2/apps/web/update', '{', 400],
   ['DELETE', '/api/v2/apps/new', undefined, 200],
   ['DELETE', '/api/v2/apps/new', undefined, 403],
+  ['GET', '/api/v2/apps/web/nope', undefined, 404],
   ['PATCH', '/api/v2/apps/web', undefined, 405],
   ['OPTIONS', '/api/v2/apps/web', undefined, 204],
   ['PUT', '/api/v2/%61pps', undefined, 405],

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../accounts/authenticator.ts';
-import { type Action, authorize, type Principal } from '../../accounts/principal.ts';
+import { authorize, type Principal } from '../../accounts/principal.ts';
 import { RequestRefused } from '../request-refused.ts';
+import { recordOf } from '../route-record.ts';
 
-/** All paths below these need credentials, even if they do not exist (docs/contract.md, 6.1). */
+/** All paths below these need credentials, even if they lead to no route (docs/contract.md, 6.1). */
 const GUARDED = /^\/(api|metrics)(\/|$)/;
 
 const CHALLENGE = 'Basic realm="Holdfast", charset="UTF-8"';
@@ -12,11 +13,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who sent the request; set for every route that needs credentials. */
     user: Principal;
-  }
-  /** Properties of a route beside its schema. */
-  interface FastifyContextConfig {
-    /** What a request of the route does; undefined for a route that needs no credentials. */
-    action?: Action;
   }
 }
 
@@ -27,9 +23,8 @@ declare module 'fastify' {
 export function useGate(app: FastifyInstance, authenticator: Authenticator): void {
   app.decorateRequest('user', null as never);
   app.addHook('onRequest', async (request, reply) => {
-    // The path with which a route was registered counts, so no spelling of the target bypasses this check.
-    const { url: route } = request.routeOptions;
-    if (route === undefined ? isGuarded(request.url) : GUARDED.test(route))
+    // Where there is a route, it says so itself, and no spelling of the target bypasses this check.
+    if (request.is404 ? isGuarded(request.url) : recordOf(request).guarded)
       await checkAccess(request, reply, authenticator);
   });
 }
@@ -68,9 +63,8 @@ async function admit(
     throw new RequestRefused(401, 'credentials are missing or wrong', { access_allowed: false });
   }
   request.user = user;
-  // What leads to no route is refused to devices as every other read is.
-  if (!authorize(user, request.routeOptions.config.action ?? 'read'))
-    throw denied('this account is for devices');
+  const { action } = recordOf(request);
+  if (action !== 'public' && !authorize(user, action)) throw denied('this account is for devices');
 }
 
 /** Returns the 403 for right credentials without permission (docs/contract.md, 6.2). */

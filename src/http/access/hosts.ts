@@ -1,11 +1,9 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { recordOf } from '../route-record.ts';
 
 /** Returns whether requests with this `Host` header are served. */
 export type ServesHost = (host: string | undefined) => boolean;
-
-/** Paths that are served at any host, because probes may use a name and learn nothing. */
-const PROBES = new Set(['/healthz', '/readyz']);
 
 const REFUSAL =
   'This host name is not served while authentication is off. Use an IP address or localhost, or add the name to ALLOWED_HOSTS.\n';
@@ -25,10 +23,10 @@ export function onlyHosts(names: readonly string[]): ServesHost {
   };
 }
 
-/** Answers requests with another host before anything else about them is checked, probes excepted. */
+/** Answers requests with another host before anything else about them is checked; those of probes, which learn nothing, are served. */
 export function useHosts(app: FastifyInstance, servesHost: ServesHost): void {
   app.addHook('onRequest', async (request, reply) => {
-    if (servesHost(request.headers.host) || PROBES.has(request.routeOptions.url ?? '')) return undefined;
+    if (servesHost(request.headers.host) || recordOf(request).isProbe) return undefined;
     return refuseHost(reply);
   });
 }

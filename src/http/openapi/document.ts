@@ -8,6 +8,7 @@ export interface OpenApiDocument {
 }
 
 export interface Operation {
+  operationId: string;
   parameters?: readonly object[];
   /** Empty if no credentials are needed. */
   security?: readonly object[];

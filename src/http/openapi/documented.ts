@@ -1,11 +1,10 @@
-import type { FastifyContextConfig } from 'fastify';
 import * as z from 'zod';
 import { type Action, isForDevices } from '../../accounts/principal.ts';
 import { Name } from '../../protocol/name.ts';
-import type { RouteObject } from '../request/checks.ts';
 import type { BodyRule } from '../request/fields.ts';
 import { nameParameter } from '../request/name.ts';
 import { WriteOptions } from '../request/write-options.ts';
+import { type RouteObject, type RouteProperties, type RouteRecord, routeRecord } from '../route-record.ts';
 import { type ReplyDocs, writeErrors } from './replies.ts';
 
 /** The groups into which the OpenAPI document sorts the routes. */
@@ -31,18 +30,14 @@ export function bodyDocs({ schema, ignored, required }: BodyRule, id: string): z
   return extended.meta({ id, ...(required === null && { not: { propertyNames: { enum: ignored } } }) });
 }
 
-/** What the OpenAPI document states about a route. */
-export interface RouteDocs {
+/** What a route is, and what the OpenAPI document states about it. */
+export interface RouteDocs extends RouteProperties {
   /** Generated clients use it as the name of a method. */
   operationId: string;
   summary: string;
   tag: Tag;
   reply: readonly [status: number, reply: ReplyDocs];
   errors: Readonly<Record<number, ReplyDocs | z.ZodNull>>;
-  /** What a request does; `public` needs no credentials. */
-  action: Action | 'public';
-  /** The object whose name is in the path. */
-  object?: RouteObject;
   /** The parameters of the path, if there is no `object`. */
   params?: z.ZodType;
   querystring?: z.ZodType;
@@ -50,18 +45,24 @@ export interface RouteDocs {
 }
 
 /** Returns the options of a route that fastify and the document need. */
-export function documented(docs: RouteDocs): { schema: object; config: FastifyContextConfig } {
-  const { operationId, summary, tag, reply, errors, action, object, ...bodies } = docs;
+export function documented(docs: RouteDocs): { schema: object; config: { record: RouteRecord } } {
+  const { operationId, summary, tag, reply, errors, params, querystring, body, ...properties } = docs;
   const [status, success] = reply;
-  // A call of the webhook proves itself by its signature, not by the credentials of an account.
-  const security = action === 'public' || action === 'notify' ? { security: [] } : {};
+  const record = routeRecord(properties);
+  const { action, object, guarded } = record;
+  const security = guarded ? {} : { security: [] };
   const response = { ...errors, [status]: success };
   const forDevices = action !== 'public' && isForDevices(action);
   const description = forDevices ? { description: 'The device account may use it as well.' } : {};
-  const params = object && { params: z.object({ [nameParameter(object.kind)]: Name }) };
-  const parts = { ...params, ...bodies };
+  const named = object ? z.object({ [nameParameter(object.kind)]: Name }) : params;
+  // Fastify warns of a part that is there and undefined.
+  const parts = {
+    ...(named && { params: named }),
+    ...(querystring && { querystring }),
+    ...(body && { body }),
+  };
   const schema = { operationId, summary, ...description, tags: [tag], ...security, ...parts, response };
-  return { schema, config: { ...(action !== 'public' && { action }), ...(object && { object }) } };
+  return { schema, config: { record } };
 }
 
 /** Returns a short form of `documented` for the routes that change objects of one kind. */

@@ -1,4 +1,4 @@
-import { CARRIES_REVISION } from '../revision.ts';
+import type { RouteRecord } from '../route-record.ts';
 import {
   mapOperations,
   mapValues,
@@ -7,23 +7,28 @@ import {
   type ResponseSpec,
 } from './document.ts';
 
-/** Adds the headers of requests and replies, which follow from the path and its possible replies. */
-export function withHeaders(document: OpenApiDocument): OpenApiDocument {
-  return mapOperations(document, (operation, path) => ({
-    ...operation,
-    parameters: [...(operation.parameters ?? []), ...requestHeaders(path, operation)],
-    responses: mapValues(operation.responses, (response, status) => ({
+/** Adds the headers of requests and replies, which follow from the possible replies and from the record, which is by `operationId`. */
+export function withHeaders(
+  document: OpenApiDocument,
+  records: ReadonlyMap<string, RouteRecord>,
+): OpenApiDocument {
+  return mapOperations(document, (operation, path) => {
+    const record = records.get(operation.operationId);
+    if (record === undefined) return operation;
+    const headers = requestHeaders(path, record, operation);
+    const responses = mapValues(operation.responses, (response, status) => ({
       ...response,
-      headers: replyHeaders({ path, status, operation, response }),
-    })),
-  }));
+      headers: replyHeaders({ path, record, status, operation, response }),
+    }));
+    return { ...operation, parameters: [...(operation.parameters ?? []), ...headers], responses };
+  });
 }
 
 const TEXT = { type: 'string' };
 const REQUEST_ID_DOCS = `The id of the request in the log, the response and the commit. 1 to 64 letters, digits, dots, underscores, colons
 and hyphens; any other value is replaced by a generated id.`;
 
-function requestHeaders(path: string, { responses }: Operation): object[] {
+function requestHeaders(path: string, record: RouteRecord, { responses }: Operation): object[] {
   const header = (name: string, description: string): object => ({
     in: 'header',
     name,
@@ -46,12 +51,13 @@ function requestHeaders(path: string, { responses }: Operation): object[] {
       : []),
     ...('304' in responses ? [header('If-None-Match', 'The ETag of the response that the client has.')] : []),
     ...('428' in responses ? [header('If-None-Match', 'With *: there must be no file yet.')] : []),
-    ...(isPoll(path) ? [header('Holdfast-Device', 'The name of the device, by the rules of names.')] : []),
+    ...(isPoll(record) ? [header('Holdfast-Device', 'The name of the device, by the rules of names.')] : []),
   ];
 }
 
-function isPoll(path: string): boolean {
-  return path.endsWith('/info');
+/** Whether devices ask the route what they should run. */
+function isPoll({ action, object }: RouteRecord): boolean {
+  return action === 'poll' && object !== undefined;
 }
 
 /** References to the schemas of replies that have an ETag. */
@@ -59,31 +65,32 @@ const TAGGED = /\/(App|DeviceGroup|DeviceGroupInfo|ObjectFile)$/;
 
 interface Reply {
   path: string;
+  record: RouteRecord;
   status: string;
   operation: Operation;
   response: ResponseSpec;
 }
 
-function replyHeaders({ path, status, operation, response }: Reply): Record<string, object> {
+function replyHeaders({ path, record, status, operation, response }: Reply): Record<string, object> {
   const header = (description: string): object => ({ description, schema: TEXT });
   const [body] = Object.values(response.content ?? {});
   const isTagged = status === '304' || TAGGED.test(body?.schema?.$ref ?? '');
-  const use = usesOfTag(path);
+  const use = usesOfTag(path, record);
   return {
     'X-Request-Id': header('The id of the request in the log.'),
     ...(isTagged ? { ETag: header(`Changes whenever the body does; for ${use}.`) } : {}),
-    ...(isTagged && isPoll(path) ? { 'Holdfast-Device-Group': header('The name of the group.') } : {}),
+    ...(isTagged && isPoll(record) ? { 'Holdfast-Device-Group': header('The name of the group.') } : {}),
     ...(status === '401' && operation.security?.length !== 0
       ? { 'WWW-Authenticate': header('The authentication scheme to use.') }
       : {}),
-    ...(CARRIES_REVISION.test(path) && status !== '401'
+    ...(record.carriesRevision && status !== '401'
       ? { 'Holdfast-Revision': header('The revision that was applied when the response was made.') }
       : {}),
   };
 }
 
-function usesOfTag(path: string): string {
-  if (isPoll(path)) return 'If-None-Match only';
+function usesOfTag(path: string, record: RouteRecord): string {
+  if (isPoll(record)) return 'If-None-Match only';
   return path.includes('/files/') ? 'If-Match' : 'If-None-Match and If-Match';
 }
 

@@ -5,6 +5,7 @@ import type * as z from 'zod';
 import { once } from '../../async/once.ts';
 import { isNotModified, sendNotModified } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
+import { type RouteRecord, UNLISTED } from '../route-record.ts';
 import { mapValues, type OpenApiDocument } from './document.ts';
 import { TAGS } from './documented.ts';
 import { withHeaders, withTimeouts } from './every-operation.ts';
@@ -18,6 +19,8 @@ commit, and this API and the devices see what is committed. Restarts and prunes 
 /** Describes every route that is registered after this call, and serves the description at `/openapi.json`. */
 export async function useOpenApi(app: FastifyInstance, version: string): Promise<void> {
   const writer = createSchemaWriter();
+  /** By the id of the operation. */
+  const records = new Map<string, RouteRecord>();
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -32,14 +35,15 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
       components: { securitySchemes: { basic: { type: 'http', scheme: 'basic' } } },
       security: [{ basic: [] }],
     },
-    transform: ({ schema, url }) => ({
-      schema: isRouteSchema(schema) ? written(schema, writer) : schema,
-      url,
-    }),
+    transform: ({ schema, url, route }) => {
+      if (!isRouteSchema(schema)) return { schema, url };
+      if (route.config?.record) records.set(schema.operationId, route.config.record);
+      return { schema: written(schema, writer), url };
+    },
     transformObject: (document) => {
       const { openapiObject } = document as { openapiObject: OpenApiDocument };
       const components = { ...openapiObject.components, schemas: writer.components() };
-      return complete({ ...openapiObject, components });
+      return complete({ ...openapiObject, components }, records);
     },
   });
   // Anyone may request it. All replies share one buffer, so that those that nobody reads take no memory.
@@ -47,7 +51,7 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
     const body = Buffer.from(JSON.stringify(app.swagger()));
     return { body, etag: `"${hash('sha256', body)}"` };
   });
-  app.get('/openapi.json', { schema: { hide: true } as object }, (request, reply) => {
+  app.get('/openapi.json', UNLISTED, (request, reply) => {
     const { body, etag } = rendered();
     reply.header('etag', etag);
     return isNotModified(request, etag) ? sendNotModified(request, reply) : reply.type(JSON_TYPE).send(body);
@@ -56,6 +60,7 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
 
 /** The schema of a route, as `documented` returns it. */
 interface RouteSchema extends Partial<Record<(typeof REQUEST_PARTS)[number], z.ZodType>> {
+  operationId: string;
   response: Readonly<Record<string, ReplyDocs | z.ZodNull>>;
 }
 
@@ -78,6 +83,6 @@ function written(schema: RouteSchema, { write }: SchemaWriter): object {
   return { ...schema, ...Object.fromEntries(parts), response };
 }
 
-function complete(document: OpenApiDocument): OpenApiDocument {
-  return withLongNumbers(withUsedSchemas(withTimeouts(withHeaders(document))));
+function complete(document: OpenApiDocument, records: ReadonlyMap<string, RouteRecord>): OpenApiDocument {
+  return withLongNumbers(withUsedSchemas(withTimeouts(withHeaders(document, records))));
 }

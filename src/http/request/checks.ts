@@ -1,25 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { existenceError } from '../../change/preconditions.ts';
 import { passWithin } from '../../change/wait-limit.ts';
-import type { Kind } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
+import { type RouteObject, recordOf } from '../route-record.ts';
 import { bodyRefusal } from './body.ts';
 import { nameIn } from './name.ts';
 import { badParameters } from './query.ts';
 import { refuseUnready } from './readiness.ts';
-
-/** The kind of object that a route is about. */
-export interface RouteObject {
-  kind: Kind;
-  /** Whether the route creates it. */
-  isCreated?: true;
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    object?: RouteObject;
-  }
-}
 
 /**
  * Checks every request before its handler runs. The first check that fails determines the reply, so errors take
@@ -37,8 +24,8 @@ declare module 'fastify' {
  */
 export function useChecks(app: FastifyInstance, api: Api): void {
   app.addHook('preHandler', async (request, reply) => {
-    const { config, schema } = request.routeOptions;
-    const { object } = config;
+    const { schema } = request.routeOptions;
+    const { object } = recordOf(request);
     const refusal = bodyRefusal(request);
     // The rest of the body may still be arriving. Without the connection, it need not be read.
     if (refusal !== null) reply.header('connection', 'close');

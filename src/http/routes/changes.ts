@@ -28,6 +28,7 @@ const Changed = z
 const docs = documented({
   operationId: 'makeChanges',
   action: 'edit',
+  carriesRevision: true,
   summary: 'Change several objects in one commit, or none',
   tag: 'changes',
   querystring: WriteOptions,

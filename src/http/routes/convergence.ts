@@ -37,6 +37,7 @@ const appDocs = documented({
   summary: 'Count the devices by which version of an app they have',
   tag,
   object: { kind: 'app' },
+  carriesRevision: false,
   reply: [200, json('The versions, newest first.', AppConvergence)],
   errors: { ...readErrors('app'), ...parameterErrors },
 });

@@ -35,6 +35,7 @@ const FileText = z.strictObject({ text: FreeText }).meta({ id: 'FileText' });
 const readDocs = documented({
   operationId: 'getFile',
   action: 'read',
+  carriesRevision: true,
   summary: 'Read the file of an object, valid or not',
   tag: 'changes',
   params: ObjectPath,
@@ -44,6 +45,7 @@ const readDocs = documented({
 const writeDocs = documented({
   operationId: 'putFile',
   action: 'edit',
+  carriesRevision: true,
   summary: 'Write the file of an object',
   tag: 'changes',
   params: ObjectPath,

@@ -19,6 +19,9 @@ const docs = documented({
   summary: 'Everything that a device of the group needs; devices poll this',
   tag: 'devices',
   object: { kind: 'device_group' },
+  // Until then, its reply must not be JSON.
+  needsRevision: false,
+  isRoutine: true,
   reply: [200, json('The group with all its apps.', InfoRecord)],
   errors: {
     ...readErrors('device_group'),

@@ -85,6 +85,7 @@ function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
     list: documented({
       operationId: `list${title}s`,
       action: 'read',
+      carriesRevision: true,
       summary: summaries.list,
       tag,
       reply: [200, json('The names, sorted.', Names)],

@@ -23,6 +23,8 @@ const tag = 'device groups';
 const allDocs = documented({
   operationId: 'pruneAll',
   action: 'operate',
+  carriesRevision: true,
+  needsRevision: true,
   summary: 'Remove unused images on all devices',
   tag,
   reply: [202, json('The new prune_id of each device group.', PruneResult)],
@@ -36,6 +38,7 @@ const groupDocs = documented({
   summary: 'Remove unused images on the devices of one group',
   tag,
   object: { kind: 'device_group' },
+  needsRevision: true,
   querystring: WriteOptions,
   reply: [202, json('The device group with its higher prune_id.', DeviceGroupRecord)],
   errors: { ...readErrors('device_group'), ...conditionErrors, ...bodyErrors },

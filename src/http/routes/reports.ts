@@ -66,6 +66,8 @@ const tag = 'reports';
 const queryDocs = documented({
   operationId: 'queryReports',
   action: 'read',
+  carriesRevision: true,
+  needsRevision: false,
   summary: 'Query reports, page by page',
   tag,
   querystring: Query,
@@ -75,6 +77,9 @@ const queryDocs = documented({
 const postDocs = documented({
   operationId: 'sendReports',
   action: 'report',
+  carriesRevision: true,
+  needsRevision: false,
+  isRoutine: true,
   summary: 'Send one report or an array of reports',
   tag,
   body: SentReports,

@@ -31,6 +31,8 @@ const Absent = z
 const docs = documented({
   operationId: 'rollback',
   action: 'edit',
+  carriesRevision: true,
+  needsRevision: false,
   summary: 'Bring objects back as they were at a revision, or take back a commit',
   tag: 'manager',
   querystring: WriteOptions,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { UNLISTED } from '../route-record.ts';
 
 /** For a person who opens the address in a browser. It tells a stranger nothing that `/openapi.json` does not. */
 const TEXT = `This is Holdfast, a manager of containers on fleets of devices. Their configuration is in a git repository.
@@ -13,7 +14,5 @@ With curl:  curl --user NAME ADDRESS/api/v2/reconcile
 
 /** What `/` answers. It is no operation of the API, so the OpenAPI document leaves it out. */
 export function rootRoutes(app: FastifyInstance): void {
-  app.get('/', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('text/plain; charset=utf-8').send(TEXT),
-  );
+  app.get('/', UNLISTED, async (_request, reply) => reply.type('text/plain; charset=utf-8').send(TEXT));
 }

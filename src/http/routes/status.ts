@@ -24,6 +24,7 @@ const statusDocs = documented({
 const healthDocs = documented({
   operationId: 'getHealth',
   action: 'public',
+  isProbe: true,
   summary: 'Liveness probe: whether the process runs',
   tag,
   reply: [200, json('It runs.', Ok)],
@@ -32,6 +33,7 @@ const healthDocs = documented({
 const readyDocs = documented({
   operationId: 'getReadiness',
   action: 'public',
+  isProbe: true,
   summary: 'Readiness probe: whether the manager can serve devices',
   tag,
   reply: [200, json('It is ready.', Ok)],

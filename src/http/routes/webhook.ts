@@ -21,6 +21,8 @@ const Accepted = z.object({ accepted: z.literal(true) }).meta({ id: 'AcceptedWeb
 const docs = documented({
   operationId: 'receiveWebhook',
   action: 'notify',
+  // A call proves itself by its signature, not by the credentials of an account.
+  guarded: false,
   summary: 'Check the branch now; the webhook for GitHub, GitLab and Gitea',
   tag: 'manager',
   reply: [202, json('The manager checks the branch.', Accepted)],

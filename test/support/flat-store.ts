@@ -24,12 +24,16 @@ export type FlatStore = Store &
 export type SharedFlatStore = FlatStore & SharedStore;
 
 export function flat({ store, history, reports, devices, incidents, close }: Ports): FlatStore {
-  const named: IncidentMethods = {
+  return joined<FlatStore>({ close }, store, history, reports, devices, named(incidents));
+}
+
+/** Gives the methods names that no other port has. */
+export function named(incidents: IncidentStore): IncidentMethods {
+  return {
     loadIncidents: () => incidents.load(),
     putIncidents: (list) => incidents.put(list),
     leads: (now) => incidents.leads(now),
   };
-  return joined<FlatStore>({ close }, store, history, reports, devices, named);
 }
 
 /** Makes an object that has the methods of all of these; the first one that has a method is called. */

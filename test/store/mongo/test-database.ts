@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { appDefaults } from '../../../src/protocol/app.ts';
 import { openMongoStore } from '../../../src/store/open/mongo.ts';
-import { joined, type SharedFlatStore } from '../../support/flat-store.ts';
+import { joined, named, type SharedFlatStore } from '../../support/flat-store.ts';
 import { foundOrRequired } from '../../support/tools.ts';
 import type { OpenedStore, StoreOptions } from '../contract/support.ts';
 
@@ -22,7 +22,7 @@ export async function openDatabase(
   uri = SERVER.uri,
   options: StoreOptions = {},
 ): Promise<SharedFlatStore> {
-  const { store, shared, history, reports, devices, close } = await openMongoStore({
+  const { store, shared, history, reports, devices, incidents, close } = await openMongoStore({
     uri,
     database,
     defaults: appDefaults(['nebula', 'bridge']),
@@ -33,7 +33,7 @@ export async function openDatabase(
       throw error;
     },
   });
-  return joined<SharedFlatStore>({ close }, store, shared ?? {}, history, reports, devices);
+  return joined<SharedFlatStore>({ close }, store, shared ?? {}, history, reports, devices, named(incidents));
 }
 
 /** An open store, and the name of its database. */

@@ -1,6 +1,6 @@
 import type { AppConvergence, Convergence, DeviceState, GroupCounts } from '../protocol/device.ts';
 import type { Known } from './fleet.ts';
-import { groupOf, judge } from './state.ts';
+import { judge } from './state.ts';
 
 /** A version of an app: its id, and the id sequence and revision with which it was given. */
 export interface AppVersion {
@@ -24,8 +24,7 @@ export function countDevices(
     totals.anonymous_polls += polls;
   }
   for (const slot of slots.values()) {
-    const group = groupOf(slot);
-    const { state } = judge(slot, group, standard);
+    const { group, state } = judge(slot, standard);
     add(totals, state);
     if (group !== null) add(countsOf(group, groups), state);
   }
@@ -42,10 +41,9 @@ export function countReached(
   const groups = new Map(names.map((name) => [name, noDevices()]));
   const totals = noDevices();
   for (const slot of slots.values()) {
-    const group = groupOf(slot);
+    const { group, state, order: reached } = judge(slot, standard);
     const counts = group === null ? undefined : groups.get(group);
     if (counts === undefined) continue;
-    const { state, order: reached } = judge(slot, group, standard);
     const shown = reachedState(state, reached, order);
     add(totals, shown);
     add(counts, shown);
@@ -66,8 +64,8 @@ export function countVersions(
   const counts = versions.map(() => 0);
   let older = 0;
   for (const slot of slots.values()) {
-    const group = standard.served.groups.get(groupOf(slot) ?? '');
-    const { order } = judge(slot, groupOf(slot), standard);
+    const { group: name, order } = judge(slot, standard);
+    const group = standard.served.groups.get(name ?? '');
     if (order === null || !group?.apps.includes(app)) continue;
     const index = order >= group.order ? 0 : versions.findIndex(({ idSequence }) => idSequence <= order);
     if (counts[index] === undefined) older += 1;

@@ -1,9 +1,11 @@
+import { Pace } from '../async/pace.ts';
 import type { DeviceRow, DeviceState } from '../protocol/device.ts';
 import type { DeviceAccess, DeviceSlot } from '../store/devices/slot.ts';
+import type { Served } from '../store/served.ts';
 import type { Known } from './fleet.ts';
 import { isInConflict } from './hear.ts';
 import type { Lag, Lags } from './lags.ts';
-import { groupOf, heardAt, type Judgement, judge, missingOf } from './state.ts';
+import { groupOf, heardAt, type JudgedDevice, judge, missingOf } from './state.ts';
 
 /** Selects devices that have all of these properties. */
 export interface DeviceQuery {
@@ -32,27 +34,58 @@ export interface Place {
   name: string;
 }
 
-/** A device with its state. */
-export interface JudgedDevice extends Judgement {
-  slot: Readonly<DeviceSlot>;
-  group: string | null;
-}
-
 /** How many missing objects a row of a list has. */
 const MOST_MISSING = 20;
+/** How many devices are looked at, and sorted, before other work can run. */
+const STEP = 100;
+const AT_ONCE = 2000;
 
-/** Returns the devices that match, in no particular order. */
-export function findDevices(query: DeviceQuery, { slots, standard }: Known): JudgedDevice[] {
-  const matches = matcherOf(query);
-  const found: JudgedDevice[] = [];
-  for (const slot of slots.values()) {
-    const group = groupOf(slot);
-    if (!matches(slot, group)) continue;
-    const device = { slot, group, ...judge(slot, group, standard) };
-    if (query.state !== undefined && device.state !== query.state) continue;
-    if (query.app === undefined || concerns(query.app, device, query.state, standard)) found.push(device);
+/** A page of a list of devices. */
+interface DeviceList {
+  rows: DeviceRow[];
+  /** Where the next page begins; null if this is the last. */
+  next: Place | null;
+  /** How many devices match. */
+  total: number;
+}
+
+/** Resolves to the first `limit` devices that match after a place. Lets other work run on the way. */
+export async function listDevices(
+  query: DeviceQuery,
+  { sort, after }: DevicePlace,
+  limit: number,
+  known: Known,
+  lags: Lags,
+): Promise<DeviceList> {
+  const first = new First(limit + 1, after);
+  const times = new LagTimes(known.standard.served, lags);
+  const pace = new Pace();
+  let total = 0;
+  for (const device of matching(query, known)) {
+    total += 1;
+    if (total % STEP === 0) await pace.step();
+    if (sort === 'since' && device.state === 'behind') await times.setSince(device);
+    first.add(VALUES[sort](device), device);
   }
-  return found;
+  const found = first.all();
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  const rows: DeviceRow[] = [];
+  for (const { device } of found.slice(0, limit)) {
+    rows.push(await rowOf(device, known, lags));
+    if (rows.length % STEP === 0) await pace.step();
+  }
+  return { rows, next: last === undefined ? null : { value: last.value, name: last.name }, total };
+}
+
+/** Devices that match, in no particular order. The slots are copied, since one that polls moves to the end of them. */
+function* matching(query: DeviceQuery, { slots, standard }: Known): Generator<JudgedDevice> {
+  const matches = matcherOf(query);
+  for (const slot of [...slots.values()]) {
+    if (!matches(slot, groupOf(slot))) continue;
+    const device = judge(slot, standard);
+    if (query.state !== undefined && device.state !== query.state) continue;
+    if (query.app === undefined || concerns(query.app, device, query.state, standard)) yield device;
+  }
 }
 
 /** What a query asks of a slot itself. */
@@ -79,29 +112,6 @@ function concerns(
   return state !== 'behind' || (served.apps.get(app)?.changed ?? 0) > (order ?? 0);
 }
 
-/** Resolves to a page of these devices, and where the next one begins; null if it is the last. */
-export async function pageOf(
-  found: readonly JudgedDevice[],
-  { sort, after }: DevicePlace,
-  limit: number,
-  known: Known,
-  lags: Lags,
-): Promise<{ rows: DeviceRow[]; next: Place | null }> {
-  const devices = sort === 'since' ? await withLags(found, known, lags) : found;
-  const sortedBy = VALUES[sort];
-  const placed = devices.map((device) => ({ device, value: sortedBy(device), name: device.slot.name }));
-  const page = firstOf(
-    after === null ? placed : placed.filter((each) => comparePlaces(each, after) > 0),
-    limit + 1,
-  );
-  const shown = page.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    rows: await Promise.all(shown.map(({ device }) => rowOf(device, known, lags))),
-    next: page.length > limit && last !== undefined ? { value: last.value, name: last.name } : null,
-  };
-}
-
 const VALUES: Readonly<Record<DeviceSort, (device: JudgedDevice) => number>> = {
   name: () => 0,
   since: ({ since }) => since ?? 0,
@@ -112,35 +122,58 @@ function comparePlaces(one: Place, other: Place): number {
   return one.value - other.value || (one.name < other.name ? -1 : Number(one.name > other.name));
 }
 
-/** Returns the first `count` in order. Of many, only a part is sorted at a time. */
-function firstOf<T extends Place>(items: readonly T[], count: number): T[] {
-  const part = Math.max(4 * count, 1000);
-  let first: T[] = [];
-  for (let at = 0; at < items.length; at += part) {
-    first = [...first, ...items.slice(at, at + part)].sort(comparePlaces).slice(0, count);
-  }
-  return first;
+interface Placed extends Place {
+  device: JudgedDevice;
 }
 
-/** Gives the devices that are behind the time since when they are. Few groups and orders have many devices. */
-async function withLags(
-  devices: readonly JudgedDevice[],
-  { standard: { served } }: Known,
-  lags: Lags,
-): Promise<JudgedDevice[]> {
-  const found = new Map<string, number | null>();
-  const completed: JudgedDevice[] = [];
-  for (const device of devices) {
-    const { state, group, order } = device;
-    if (state !== 'behind' || group === null || order === null) {
-      completed.push(device);
-      continue;
-    }
-    const key = `${order} ${group}`;
-    if (!found.has(key)) found.set(key, (await lags.of(group, order, served)).since);
-    completed.push({ ...device, since: found.get(key) ?? null });
+/** The first `count` devices after a place of all that are added. Most of many are passed over by one comparison. */
+class First {
+  readonly #count: number;
+  readonly #after: Place | null;
+  #first: Placed[] = [];
+  #rest: Placed[] = [];
+
+  constructor(count: number, after: Place | null) {
+    this.#count = count;
+    this.#after = after;
   }
-  return completed;
+
+  add(value: number, device: JudgedDevice): void {
+    const placed = { value, name: device.slot.name, device };
+    if (this.#after !== null && comparePlaces(placed, this.#after) <= 0) return;
+    const last = this.#first[this.#count - 1];
+    if (last !== undefined && comparePlaces(placed, last) > 0) return;
+    this.#rest.push(placed);
+    if (this.#rest.length === AT_ONCE) this.all();
+  }
+
+  /** In order. */
+  all(): Placed[] {
+    this.#first = [...this.#first, ...this.#rest].sort(comparePlaces).slice(0, this.#count);
+    this.#rest = [];
+    return this.#first;
+  }
+}
+
+/** Tells devices that are behind since when. Few groups and orders have many devices. */
+class LagTimes {
+  readonly #served: Served;
+  readonly #lags: Lags;
+  readonly #found = new Map<string, number | null>();
+
+  constructor(served: Served, lags: Lags) {
+    this.#served = served;
+    this.#lags = lags;
+  }
+
+  async setSince(device: JudgedDevice): Promise<void> {
+    const { group, order } = device;
+    if (group === null || order === null) return;
+    const key = `${order} ${group}`;
+    const found = this.#found.get(key);
+    device.since = found === undefined ? (await this.#lags.of(group, order, this.#served)).since : found;
+    this.#found.set(key, device.since);
+  }
 }
 
 /** Resolves to a device as lists show it; with all that it lacks if `isWhole`. */

@@ -12,26 +12,37 @@ export interface Standard {
   listening: { since: number; before: number | null };
 }
 
-/** The state of a device, and since when; null if that takes a look at the history (`behind`) or is not known. */
-export interface Judgement {
+/** A device that was seen, with its state. */
+export interface JudgedDevice {
+  slot: Readonly<DeviceSlot>;
+  group: string | null;
   state: DeviceState;
+  /** Since when; null if that takes a look at the history (`behind`) or is not known. */
   since: number | null;
   /** The order that the device has reached; null if that is not known. */
   order: number | null;
 }
 
-/** Returns the state of a device that was seen: the first one that holds. */
-export function judge(slot: DeviceSlot, group: string | null, standard: Standard): Judgement {
+/** Judges a device that was seen: its state is the first one that holds. */
+export function judge(slot: Readonly<DeviceSlot>, standard: Standard): JudgedDevice {
   const { served } = standard;
+  const group = groupOf(slot);
   const word = wordOf(slot, standard);
   const wanted = group === null ? undefined : served.groups.get(group);
   const order = wanted === undefined ? null : orderOf(word.word, wanted, served);
-  const silentSince = heardAt(slot) + standard.silentAfter;
-  if (isSilent(slot, standard)) return { state: 'silent', since: silentSince, order };
-  if (slot.report?.failedSince != null) return { state: 'failed', since: slot.report.failedSince, order };
-  if (order === null || wanted === undefined) return { state: 'unknown', since: word.since, order };
-  if (order >= wanted.order) return { state: 'current', since: word.since, order };
-  return { state: 'behind', since: null, order };
+  const device: JudgedDevice = { slot, group, state: 'unknown', since: word.since, order };
+  if (isSilent(slot, standard)) {
+    device.state = 'silent';
+    device.since = heardAt(slot) + standard.silentAfter;
+  } else if (slot.report?.failedSince != null) {
+    device.state = 'failed';
+    device.since = slot.report.failedSince;
+  } else if (order !== null && wanted !== undefined) {
+    const isCurrent = order >= wanted.order;
+    device.state = isCurrent ? 'current' : 'behind';
+    if (!isCurrent) device.since = null;
+  }
+  return device;
 }
 
 /** When a device was heard last. */

@@ -1,14 +1,24 @@
+import { Pace } from '../async/pace.ts';
+
+/** How many rows are written before other work can run. */
+const STEP = 100;
+
 /**
- * Returns rows as CSV (RFC 4180), the names of the columns first. A cell that a spreadsheet would calculate gets an apostrophe
+ * Resolves to rows as CSV (RFC 4180), the names of the columns first. A cell that a spreadsheet would calculate gets an apostrophe
  * before it: devices write some of them.
  */
-export function csvOf<Row>(
+export async function csvOf<Row>(
   columns: Readonly<Record<string, (row: Row) => string>>,
   rows: readonly Row[],
-): string {
+): Promise<string> {
   const cells = Object.values(columns);
-  const lines = rows.map((row) => cells.map((cell) => quoted(cell(row))).join(','));
-  return [Object.keys(columns).join(','), ...lines, ''].join('\r\n');
+  const pace = new Pace();
+  let text = `${Object.keys(columns).join(',')}\r\n`;
+  for (const [index, row] of rows.entries()) {
+    text += `${cells.map((cell) => quoted(cell(row))).join(',')}\r\n`;
+    if (index % STEP === 0) await pace.step();
+  }
+  return text;
 }
 
 function quoted(text: string): string {

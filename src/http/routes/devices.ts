@@ -2,16 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { HoldfastError } from '../../errors.ts';
 import type { Known } from '../../fleet/fleet.ts';
-import {
-  DEVICE_SORTS,
-  type DeviceQuery,
-  findDevices,
-  type JudgedDevice,
-  type Place,
-  pageOf,
-  rowOf,
-} from '../../fleet/list.ts';
-import { groupOf, judge } from '../../fleet/state.ts';
+import { DEVICE_SORTS, listDevices, type Place, rowOf } from '../../fleet/list.ts';
+import { type JudgedDevice, judge } from '../../fleet/state.ts';
 import { DEVICE_STATES, DevicePage, DeviceRecord } from '../../protocol/device.ts';
 import { NAME_PATTERN, NAME_RULE, Name } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
@@ -78,23 +70,17 @@ const forgetDocs = documented({
   errors: { ...commonErrors, ...parameterErrors, ...absent },
 });
 
-/** The devices that this manager hears (docs/devices.md). */
+/** The devices that this manager hears (docs/fleet.md). */
 export function deviceRoutes(app: FastifyInstance, { fleet, lags }: Api): void {
   app.get('/api/v2/devices', listDocs, async (request, reply) => {
     const { format, after, sort, page_size: size, q, ...filters } = readQuery(request, Query);
     const known = await fleet.known();
-    const found = findDevices({ ...filters, text: q } satisfies DeviceQuery, known);
     const place = { sort, after: after === undefined ? null : placeOf(after) };
-    if (format === 'json') {
-      const { rows, next } = await pageOf(found, place, size, known, lags);
-      return {
-        devices: rows,
-        next: next === null ? null : cursorOf(next),
-        total: found.length,
-      } satisfies DevicePage;
-    }
-    const { rows } = await pageOf(found, place, found.length, known, lags);
-    return reply.type('text/csv; charset=utf-8').send(csvOf(COLUMNS, rows));
+    const isCsv = format === 'csv';
+    const limit = isCsv ? known.slots.size : size;
+    const { rows, next, total } = await listDevices({ ...filters, text: q }, place, limit, known, lags);
+    if (isCsv) return reply.type('text/csv; charset=utf-8').send(await csvOf(COLUMNS, rows));
+    return { devices: rows, next: next === null ? null : cursorOf(next), total } satisfies DevicePage;
   });
   app.get('/api/v2/devices/:device_name', readDocs, async (request) => {
     const known = await fleet.known();
@@ -138,8 +124,7 @@ function deviceIn(request: FastifyRequest, { slots, standard }: Known): JudgedDe
   const name = nameOf(request);
   const slot = slots.get(name);
   if (slot === undefined) throw deviceAbsent(name);
-  const group = groupOf(slot);
-  return { slot, group, ...judge(slot, group, standard) };
+  return judge(slot, standard);
 }
 
 function deviceAbsent(name: string): HoldfastError {

@@ -125,7 +125,7 @@ export const layers = {
     promise: 'an API write becomes a commit, and waits until it is applied',
   },
   fleet: {
-    may: ['errors', 'protocol', 'store'],
+    may: ['errors', 'async', 'protocol', 'store'],
     promise: 'hears the devices, and says which of them has what',
   },
   incidents: {

@@ -1,6 +1,6 @@
 import type { AppConvergence, Convergence, DeviceState, GroupCounts } from '../protocol/device.ts';
 import type { Known } from './fleet.ts';
-import { judge } from './state.ts';
+import { groupOf, judge } from './state.ts';
 
 /** A version of an app: its id, and the id sequence and revision with which it was given. */
 export interface AppVersion {

@@ -134,7 +134,7 @@ export const layers = {
     promise: 'what is wrong: when it began, and when it ended',
   },
   accounts: {
-    may: ['errors', 'async'],
+    may: ['errors', 'async', 'protocol'],
     promise: 'who somebody is, and what they may do',
   },
   http: {

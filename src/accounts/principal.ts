@@ -1,3 +1,5 @@
+import { NAME_PATTERN, type ObjectKey } from '../protocol/name.ts';
+
 /** What somebody may do. Each role may do what those before it may; `device` and `webhook` stand beside them. */
 const ROLES = ['viewer', 'operator', 'editor', 'admin'] as const;
 type Rank = (typeof ROLES)[number];
@@ -9,6 +11,8 @@ export interface Principal {
   /** The address for commits. */
   email: string;
   roles: readonly Role[];
+  /** The name of the device, if it is one (`asDevice`). */
+  device?: string;
 }
 
 /** What a request does: each route has one. */
@@ -30,8 +34,8 @@ const NEEDS = {
   notify: { role: 'operator', also: 'webhook' },
 } as const satisfies Record<string, { role: Rank; also: Exclude<Role, Rank> | null }>;
 
-/** Whether a principal may do something. No other code decides this. */
-export function authorize({ roles }: Principal, action: Action): boolean {
+/** Whether a principal may do something to these objects; none if the path names none. No other code decides this. */
+export function authorize({ roles }: Principal, action: Action, _objects: readonly ObjectKey[]): boolean {
   const { role: needed, also } = NEEDS[action];
   const lowest = ROLES.indexOf(needed);
   return roles.some((role) => role === also || ROLES.indexOf(role as Rank) >= lowest);
@@ -40,6 +44,14 @@ export function authorize({ roles }: Principal, action: Action): boolean {
 /** Whether somebody is a device and nothing else: one of many, whose account was given to each of them. */
 export function isDevice({ roles }: Principal): boolean {
   return roles.every((role) => role === 'device');
+}
+
+/**
+ * Returns who somebody is that says a name of a device, in `Holdfast-Device`. Many devices share an account, so it is a
+ * device of any name; what is no name is ignored.
+ */
+export function asDevice(principal: Principal, name: string | undefined): Principal {
+  return name !== undefined && NAME_PATTERN.test(name) ? { ...principal, device: name } : principal;
 }
 
 /** Whether devices may do something. */

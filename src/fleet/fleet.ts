@@ -98,11 +98,11 @@ class HeardFleet implements Fleet {
   }
 
   onPoll({ device, ...poll }: Omit<Poll, 'device'> & { device: string | undefined }): readonly string[] {
-    const slot = device === undefined ? undefined : this.#slots.get(device);
-    if (device === undefined || (slot === undefined && !NAME_PATTERN.test(device))) {
+    if (device === undefined) {
       this.#anonymous.set(poll.group, (this.#anonymous.get(poll.group) ?? 0) + 1);
       return NO_HEADERS;
     }
+    const slot = this.#slots.get(device);
     if (slot === undefined || !saysTheSame(slot, poll))
       return this.#hear(slot ?? this.#newSlot(device), { device, ...poll });
     const at = this.#dependencies.now();

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Action } from '../accounts/principal.ts';
-import type { Kind } from '../protocol/name.ts';
+import { KINDS, type Kind, type ObjectKey } from '../protocol/name.ts';
 
 /** The kind of object that a route is about. */
 export interface RouteObject {
@@ -59,6 +59,21 @@ export const UNLISTED = {
 
 /** Stands for what leads to no route. It is refused to devices as every other read is; `access/gate.ts` says when it is guarded. */
 const NO_ROUTE = routeRecord({ action: 'read', carriesRevision: true, needsRevision: false });
+
+/** Returns the path parameter with the name of an object. */
+export function nameParameter(kind: Kind): string {
+  return `${kind}_name`;
+}
+
+/** Returns the object that the path of a request names, valid or not; none if it names none. */
+export function objectsOf(request: FastifyRequest): readonly ObjectKey[] {
+  // What cannot be decoded has no parameters.
+  const params = (request.params ?? {}) as Readonly<Record<string, string>>;
+  const { object } = recordOf(request);
+  const kind = object?.kind ?? KINDS.find((each) => each === params['kind']);
+  const name = kind && (params[nameParameter(kind)] ?? params['name']);
+  return kind === undefined || name === undefined ? [] : [{ kind, name }];
+}
 
 /** Returns the record of the route of a request. */
 export function recordOf({ routeOptions }: FastifyRequest): RouteRecord {

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../../accounts/authenticator.ts';
-import { authorize, type Principal } from '../../accounts/principal.ts';
+import { asDevice, authorize, type Principal } from '../../accounts/principal.ts';
+import { DEVICE_HEADER } from '../../protocol/poll.ts';
 import { RequestRefused } from '../request-refused.ts';
-import { recordOf } from '../route-record.ts';
+import { objectsOf, recordOf } from '../route-record.ts';
 
 /** All paths below these need credentials, even if they lead to no route (docs/contract.md, 6.1). */
 const GUARDED = /^\/(api|metrics)(\/|$)/;
@@ -62,9 +63,10 @@ async function admit(
     reply.header('www-authenticate', CHALLENGE);
     throw new RequestRefused(401, 'credentials are missing or wrong', { access_allowed: false });
   }
-  request.user = user;
+  request.user = asDevice(user, request.headers[DEVICE_HEADER]?.toString());
   const { action } = recordOf(request);
-  if (action !== 'public' && !authorize(user, action)) throw denied('this account is for devices');
+  if (action !== 'public' && !authorize(request.user, action, objectsOf(request)))
+    throw denied('this account is for devices');
 }
 
 /** Returns the 403 for right credentials without permission (docs/contract.md, 6.2). */

@@ -2,9 +2,14 @@ import * as z from 'zod';
 import { type Action, isForDevices } from '../../accounts/principal.ts';
 import { Name } from '../../protocol/name.ts';
 import type { BodyRule } from '../request/fields.ts';
-import { nameParameter } from '../request/name.ts';
 import { WriteOptions } from '../request/write-options.ts';
-import { type RouteObject, type RouteProperties, type RouteRecord, routeRecord } from '../route-record.ts';
+import {
+  nameParameter,
+  type RouteObject,
+  type RouteProperties,
+  type RouteRecord,
+  routeRecord,
+} from '../route-record.ts';
 import { type ReplyDocs, writeErrors } from './replies.ts';
 
 /** The groups into which the OpenAPI document sorts the routes. */

@@ -1,11 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Kind, NAME_PATTERN, NAME_RULE } from '../../protocol/name.ts';
 import { RequestRefused } from '../request-refused.ts';
-
-/** Returns the path parameter with the name of an object. */
-export function nameParameter(kind: Kind): string {
-  return `${kind}_name`;
-}
+import { nameParameter } from '../route-record.ts';
 
 /** Returns the name in the path. Throws a 400 if it is not a valid name. */
 export function nameIn(request: FastifyRequest, kind: Kind): string {

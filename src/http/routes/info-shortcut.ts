@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticator } from '../../accounts/authenticator.ts';
-import { authorize } from '../../accounts/principal.ts';
+import { asDevice, authorize, type Principal } from '../../accounts/principal.ts';
 import { DEVICE_HEADER, GROUP_HEADER, INSTANCE_HEADER } from '../../protocol/poll.ts';
 import type { ServesHost } from '../access/hosts.ts';
 import type { Api } from '../api.ts';
@@ -44,9 +44,14 @@ function createAnswer({ api, authenticator, servesHost, logsRequests }: Shortcut
     304: metrics.requestCounter('GET', INFO_ROUTE, 304),
   };
 
-  const admits = ({ host, authorization }: PollHeaders): boolean => {
-    const principal = servesHost(host) ? authenticator.recall(authorization) : null;
-    return principal !== null && authorize(principal, 'poll');
+  /** Returns who polls the group; null if that needs a closer look. */
+  const admit = (headers: PollHeaders | null, group: string): Principal | null => {
+    if (headers === null || !servesHost(headers.host)) return null;
+    const account = authenticator.recall(headers.authorization);
+    const principal = account && asDevice(account, headers.device);
+    return principal && authorize(principal, 'poll', [{ kind: 'device_group', name: group }])
+      ? principal
+      : null;
   };
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
@@ -55,9 +60,11 @@ function createAnswer({ api, authenticator, servesHost, logsRequests }: Shortcut
     const entry = group === null ? null : info.ready(group);
     if (entry === null || entry.revision === null) return false;
     const headers = plainHeaders(request.rawHeaders);
-    if (headers === null || !admits(headers)) return false;
-    const { ifNoneMatch, device, instance, requestId = newRequestId() } = headers;
+    const principal = admit(headers, entry.group);
+    if (headers === null || principal === null) return false;
+    const { ifNoneMatch, instance, requestId = newRequestId() } = headers;
     const { group: name, etag } = entry;
+    const { device } = principal;
     const more = fleet.onPoll({ device, access: 'shared', group: name, ifNoneMatch, instance, etag });
     count[reply(response, entry, entry.revision, { ifNoneMatch, requestId, more })]();
     return true;

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { absentError } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import { InfoRecord } from '../../protocol/info.ts';
-import { DEVICE_HEADER, GROUP_HEADER, INSTANCE_HEADER } from '../../protocol/poll.ts';
+import { GROUP_HEADER, INSTANCE_HEADER } from '../../protocol/poll.ts';
 import type { Api } from '../api.ts';
 import { isNotModified, sendNotModified } from '../conditions.ts';
 import { plainTextErrorHandler } from '../errors.ts';
@@ -49,14 +49,13 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
 /** Has the fleet hear a poll; returns the headers that its reply gets. */
 function hear(
   { fleet }: Api,
-  { method, headers }: FastifyRequest,
+  { method, headers, user }: FastifyRequest,
   { group, etag }: InfoEntry,
 ): readonly string[] {
   if (method !== 'GET') return [];
-  const device = headers[DEVICE_HEADER]?.toString();
   const instance = headers[INSTANCE_HEADER]?.toString();
   const ifNoneMatch = headers['if-none-match'];
-  return fleet.onPoll({ device, access: 'shared', group, ifNoneMatch, instance, etag });
+  return fleet.onPoll({ device: user.device, access: 'shared', group, ifNoneMatch, instance, etag });
 }
 
 /**

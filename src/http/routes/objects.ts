@@ -9,8 +9,9 @@ import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/doc
 import { commonErrors, Empty, json, notModified, readErrors } from '../openapi/replies.ts';
 import { bodyRules } from '../request/body-rules.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
-import { nameIn, nameParameter } from '../request/name.ts';
+import { nameIn } from '../request/name.ts';
 import { sendAtRevision } from '../revision.ts';
+import { nameParameter } from '../route-record.ts';
 
 /** How the routes of one kind of object differ from those of the other. */
 export interface ObjectRoutes {

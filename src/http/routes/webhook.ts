@@ -51,7 +51,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
         reply.header('connection', 'close');
         throw tooLarge(BODY_LIMIT);
       }
-      if (!isSigned(request, secret) || !authorize(FORGE, 'notify')) {
+      if (!isSigned(request, secret) || !authorize(FORGE, 'notify', [])) {
         throw new RequestRefused(401, 'the signature is missing or wrong');
       }
       void api.reconciler.pollOrigin();

@@ -83,10 +83,10 @@ export default {
       from: {
         path: '^src/',
         pathNot:
-          '^src/(mongo|store/(schema/mongo|root|(history|reports|objects|devices|incidents|open)/mongo))',
+          '^src/(mongo|store/(schema/mongo|root|(history|reports|objects|devices|asks|incidents|open)/mongo))',
       },
       to: {
-        path: `^src/(serve\\.ts$|mongo/|store/(schema/mongo|root|(history|reports|objects|devices|incidents|open)/mongo)|service/observability/exposition)|node_modules/pino-pretty/`,
+        path: `^src/(serve\\.ts$|mongo/|store/(schema/mongo|root|(history|reports|objects|devices|asks|incidents|open)/mongo)|service/observability/exposition)|node_modules/pino-pretty/`,
         dynamic: false,
         dependencyTypesNot: ['type-only'],
       },

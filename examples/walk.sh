@@ -65,13 +65,17 @@ curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/prune
 # List restarts and prunes, with who and when; newest first.
 curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/operations?page_size=10"
 
-# Devices: poll as one does, see what is known of it, and forget it.
+# Devices: poll as one does, see what is known of it, ask it for logs and answer, and forget it.
 curl --silent --fail --user "$CREDENTIALS" --header "Holdfast-Device: till-1" $HOLDFAST/api/v2/device_groups/walkers/info
 curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/devices?group=walkers"
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/devices/till-1
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/convergence
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/convergence/revisions/main
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/convergence/apps/walk
+curl --silent --fail --user "$CREDENTIALS" --json '{"kind": "logs", "app": "walk", "lines": 20}' $HOLDFAST/api/v2/devices/till-1/asks
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/devices/till-1/asks
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/devices/till-1/asks/$(curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/devices/till-1/asks | grep -o '[0-9a-f]\{12\}')
+curl --silent --fail --user "$CREDENTIALS" --json '{"text": "", "truncated": false, "error": null}' $HOLDFAST/api/v2/devices/till-1/asks/$(curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/devices/till-1/asks | grep -o '[0-9a-f]\{12\}')
 curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/devices/till-1/forget
 
 # What is wrong, and the fleet in a few numbers.

@@ -7,6 +7,7 @@ import { USUAL_WIDTH } from '../text/wrap.ts';
 import { plan } from './check/plan.ts';
 import { validate } from './check/validate.ts';
 import { actOnApp, prune } from './fleet/act.ts';
+import { logs, retry } from './fleet/ask.ts';
 import { devices } from './fleet/devices.ts';
 import { status } from './fleet/status.ts';
 import { runImport } from './import/import-compose.ts';
@@ -87,6 +88,8 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   start: (args, { io }) => actOnApp('start', args, io),
   stop: (args, { io }) => actOnApp('stop', args, io),
   prune: (args, { io }) => prune(args, io),
+  logs: (args, { io }) => logs(args, io),
+  retry: (args, { io }) => retry(args, io),
   completion: (args, { io }) => print(io, completion(args)),
 };
 const COMMANDS = `${COMMAND_NAMES.slice(0, -1).join(', ')} and ${COMMAND_NAMES.slice(-1)}`;

@@ -1,9 +1,10 @@
 import { NAME_PATTERN } from '../protocol/name.ts';
-import { CONFLICT_HEADER } from '../protocol/poll.ts';
+import { ASKS_HEADER, CONFLICT_HEADER } from '../protocol/poll.ts';
 import type { Report } from '../protocol/report.ts';
 import type { DeviceStore } from '../store/devices/port.ts';
 import { type DeviceSlot, joinSlots, type PolledHalf } from '../store/devices/slot.ts';
 import type { Served } from '../store/served.ts';
+import type { Asks } from './asks.ts';
 import { hearPoll, hearReport, isSameWord, type Poll, pauseOf } from './hear.ts';
 import { factsOf } from './report-facts.ts';
 import { Saving } from './saving.ts';
@@ -44,6 +45,7 @@ export interface Known {
 /** What the fleet depends on. */
 export interface FleetDependencies {
   store: DeviceStore;
+  asks: Pick<Asks, 'countFor'>;
   /** Milliseconds: without a word for so long, a device is silent; and gone. */
   silentAfter: number;
   goneAfter: number;
@@ -109,7 +111,7 @@ class HeardFleet implements Fleet {
     slot.poll.interval = pauseOf(slot.poll, at);
     slot.poll.at = at;
     this.#touch(slot);
-    return NO_HEADERS;
+    return this.#asksFor(device);
   }
 
   onReport(report: Report): boolean {
@@ -172,7 +174,12 @@ class HeardFleet implements Fleet {
     slot.instance = poll.instance;
     this.#touch(slot);
     if (isNews(known, half)) this.#saving.put(slot.name);
-    return conflict === null ? NO_HEADERS : [CONFLICT_HEADER, conflict];
+    return conflict === null ? this.#asksFor(slot.name) : [CONFLICT_HEADER, conflict];
+  }
+
+  #asksFor(device: string): readonly string[] {
+    const count = this.#dependencies.asks.countFor(device);
+    return count === 0 ? NO_HEADERS : [ASKS_HEADER, String(count)];
   }
 
   #newSlot(name: string): Live {

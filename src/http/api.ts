@@ -1,6 +1,7 @@
 import type { Rollbacks } from '../change/rollback.ts';
 import type { Writer } from '../change/write.ts';
 import type { Emit } from '../events/hub.ts';
+import type { Asks } from '../fleet/asks.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Lags } from '../fleet/lags.ts';
 import type { IdStore } from '../ids/id-store.ts';
@@ -61,6 +62,7 @@ export interface Api {
   followed: string;
   fleet: Fleet;
   lags: Lags;
+  asks: Asks;
   incidents: Incidents;
   /** Which fleet this is, for people. */
   identity: FleetIdentity;

@@ -27,6 +27,7 @@ import { REVISION_HEADER, withRevision } from './revision.ts';
 import { recordOf } from './route-record.ts';
 import { appActionRoutes } from './routes/app-actions.ts';
 import { appRoutes } from './routes/apps.ts';
+import { askRoutes } from './routes/asks.ts';
 import { changesRoutes } from './routes/changes.ts';
 import { convergenceRoutes } from './routes/convergence.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
@@ -150,6 +151,7 @@ export const ROUTES = [
   reportRoutes,
   deviceRoutes,
   convergenceRoutes,
+  askRoutes,
   incidentRoutes,
   summaryRoutes,
   statusRoutes,

@@ -5,8 +5,8 @@ import { EffectRecord, FileDiff, StepRecord } from './plan.ts';
 export const OPERATIONS = ['restart', 'prune', 'prune-all'] as const;
 export type OperationKind = (typeof OPERATIONS)[number];
 
-/** What an entry of the history is about. */
-export const ENTRY_KINDS = ['commit', ...OPERATIONS, 'refused', 'rewrite', 'switch'] as const;
+/** What an entry of the history is about. `ask`: somebody asked a device something, which changed nothing. */
+export const ENTRY_KINDS = ['commit', ...OPERATIONS, 'refused', 'rewrite', 'switch', 'ask'] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
 /** `waiting`: held back by a problem, wholly or in part. `superseded`: refused, and another revision is applied since. */

@@ -19,6 +19,9 @@ export const INSTANCE_HEADER = 'holdfast-instance';
 /** The header of replies to a worker whose name another one holds: the number of that one. */
 export const CONFLICT_HEADER = 'holdfast-conflict';
 
+/** The header of replies to a device that somebody has asked something: how many asks wait. */
+export const ASKS_HEADER = 'holdfast-asks';
+
 /** What a tag of `pollTag` says. */
 export interface PollTag {
   /** The first four digits of the fleet id. */

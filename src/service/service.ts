@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Authenticator } from '../accounts/authenticator.ts';
 import { openFilesLimit } from '../disk/descriptors.ts';
 import { createFaults } from '../faults.ts';
+import type { Asks } from '../fleet/asks.ts';
 import { countDevices } from '../fleet/counts.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { onlyHosts } from '../http/access/hosts.ts';
@@ -20,7 +21,6 @@ import type { ReportStore } from '../store/reports/port.ts';
 import { PRODUCT_VERSION } from '../version.ts';
 import { buildEngine, type Engine } from './engine.ts';
 import { startReportExpiry } from './expiry.ts';
-import type { IncidentWatch } from './incident-watch.ts';
 import { listen } from './listen.ts';
 import { createConnectionLog } from './observability/connection-log.ts';
 import { createMetrics, type ServiceMetrics } from './observability/metrics.ts';
@@ -96,7 +96,7 @@ async function serveFrom(
   const callDeadline = stop.expired.calls;
   const opened = await openStore(config, { data, defaults, logger, callDeadline });
   const { store, reports } = opened;
-  const fleet = openFleet(config, opened, environment);
+  const { fleet, asks } = openFleet(config, opened, environment);
   const metrics = createMetrics(() => countsOf(fleet));
   const source = await openSource(config, data, {
     ...environment,
@@ -105,7 +105,7 @@ async function serveFrom(
     mayCreate: async () => (await store.state()).applied === null,
   });
   const onProgress = createProgressLog({ logger, draw: environment.draw ?? null, elapsed });
-  const common = { ...opened, defaults, logger, fleet, metrics, clock };
+  const common = { ...opened, defaults, logger, fleet, asks, metrics, clock };
   const engine = buildEngine(config, { ...common, source, faults, onProgress });
   const views = openFleetViews(config, { ...common, source }, engine);
   metrics.setFleet(views);
@@ -114,8 +114,7 @@ async function serveFrom(
   const [, server] = await Promise.all([prepare(store, engine.reconciler), buildServer(config, parts)]);
   const address = await listen(server, config.HOST, config.PORT);
   await recordAddress(address);
-  fleet.start();
-  views.watch.start();
+  views.start();
   logger.info({ version: PRODUCT_VERSION, address, ...followedBy(config, source), data }, 'listening');
   const reconciling = startReconciling(engine, source, environment.stopping);
   await keepAfter(reconciling, keepPassword);
@@ -123,7 +122,7 @@ async function serveFrom(
   await metrics.load();
   logger.debug('everything is loaded');
   const stopExpiry = startReportExpiry(reports, config.REPORT_TTL * 1000, clock.now, logger);
-  const running = { server, ...engine, source, fleet, watch: views.watch, closeStore: opened.close, logger };
+  const running = { server, ...engine, source, closeFleet: views.close, closeStore: opened.close, logger };
   const close = async (): Promise<void> => {
     stopExpiry();
     stop.start();
@@ -152,8 +151,7 @@ async function keepAfter(pass: Promise<void>, keepPassword: () => Promise<void>)
 interface Running extends Pick<Engine, 'events' | 'writer' | 'reconciler' | 'keeper' | 'indexer'> {
   server: FastifyInstance;
   source: Source;
-  fleet: Fleet;
-  watch: IncidentWatch;
+  closeFleet: () => Promise<void>;
   closeStore: () => Promise<void>;
   logger: Logger;
 }
@@ -178,8 +176,7 @@ async function closeAll(running: Running, { expired }: StopClock): Promise<void>
   await closeRecord(running, expired);
   cancelAbandonRecord();
   await source.close();
-  await running.watch.stop();
-  await running.fleet.close();
+  await running.closeFleet();
   await closeStore();
 }
 
@@ -229,7 +226,8 @@ async function startReconciling(
   await events.idle();
 }
 
-interface ServerParts extends Engine, Omit<FleetViews, 'watch'> {
+interface ServerParts extends Engine, Omit<FleetViews, 'start' | 'close'> {
+  asks: Asks;
   followed: string;
   store: Store;
   reports: ReportStore;

@@ -30,7 +30,7 @@ export interface Act {
   /** The revision that was applied, and the one before it (null: none, or the store was seeded since); null for an operation. */
   applied: { revision: string; before: string | null; branch: string | null } | null;
   /** The operation; null for an applied revision. */
-  operation: Pick<Operation, 'action' | 'name' | 'actor' | 'requestId' | 'reason'> | null;
+  operation: Pick<Operation, 'action' | 'name' | 'actor' | 'requestId' | 'reason' | 'text'> | null;
   /** Keys of the objects that an applied revision has in another way, but that a problem held back. */
   held: string[];
   changes: ActChange[];

@@ -374,6 +374,9 @@ describe('the document at /openapi.json', () => {
     expect(closed.sort()).toEqual([
       'AppChangeInput',
       'AppFieldsInput',
+      'AskAnswerInput',
+      'AskLogsInput',
+      'AskRetryInput',
       'ChangeInput',
       'ChangesInput',
       'ContainersPerInput',

@@ -36,8 +36,13 @@ export async function readFrom<T>(manager: ManagerAddress, path: string, schema:
 }
 
 /** Sends a write. Rejects as `absent` if there is no such object, and as `unavailable` if the manager does not do it, with its reason. */
-export async function sendTo<T>(manager: ManagerAddress, path: string, schema: z.ZodType<T>): Promise<T> {
-  return parsedReply(manager, path, await sendRequest(manager, 'POST', path), schema);
+export async function sendTo<T>(
+  manager: ManagerAddress,
+  path: string,
+  schema: z.ZodType<T>,
+  sent?: object,
+): Promise<T> {
+  return parsedReply(manager, path, await sendRequest(manager, 'POST', path, sent), schema);
 }
 
 function parsedReply<T>(manager: ManagerAddress, path: string, reply: ManagerReply, schema: z.ZodType<T>): T {
@@ -52,7 +57,7 @@ function parsedReply<T>(manager: ManagerAddress, path: string, reply: ManagerRep
       `there is no such ${noun}: ${decodeURIComponent(path.split(/[?]/)[0]?.split('/')[1] ?? '')}`,
     );
   }
-  if (status !== 200 && status !== 202) {
+  if (status < 200 || status > 202) {
     const why = isMapValue(body) && typeof body['error'] === 'string' ? `: ${printable(body['error'])}` : '';
     throw new HoldfastError('unavailable', `${refusalText(manager, path, reply, HINTS)}${why}`);
   }

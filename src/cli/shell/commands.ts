@@ -92,6 +92,7 @@ const TEXT_OR_JSON: CommandOption = {
 };
 
 const REASON: CommandOption = { name: 'reason', value: 'TEXT', meaning: 'why, for the history' };
+const DEVICE: CommandOption = { name: 'device', value: 'DEVICE', meaning: 'the name of the device' };
 const DRY_RUN: CommandOption = { name: 'dry-run', meaning: 'show what would happen, and change nothing' };
 
 /** Every command, in the order of the help. */
@@ -336,6 +337,32 @@ export const COMMANDS = {
       'Makes a commit: running becomes false. The containers are removed, named volumes stay.',
       ...MANAGER_FILE,
     ],
+  },
+  logs: {
+    name: 'logs',
+    summary: 'print the last lines that an app wrote on a device',
+    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
+    options: [
+      DEVICE,
+      { name: 'container', value: 'NAME', meaning: 'only this container, such as web-2' },
+      { name: 'lines', short: 'n', value: 'NUMBER', meaning: 'how many at most, up to 2000; 200 by default' },
+      { name: 'since', value: 'TIME', meaning: 'only newer lines: 10m, 2h, or a time' },
+      { name: 'follow', short: 'f', meaning: 'go on with new lines, until Ctrl-C' },
+      SERVER,
+      TOKEN_FILE,
+    ],
+    details: [
+      'The device answers at its next poll: no connection is opened to it. What it answers is kept for 15 minutes.',
+      ...MANAGER_FILE,
+    ],
+    examples: [['holdfast logs web --device till-0412 --since 10m', '']],
+  },
+  retry: {
+    name: 'retry',
+    summary: 'have a device try a version again that it took back or gave up',
+    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
+    options: [DEVICE, SERVER, TOKEN_FILE],
+    details: ['The device answers at its next poll.', ...MANAGER_FILE],
   },
   prune: {
     name: 'prune',

@@ -10,14 +10,18 @@ interface Group {
 }
 
 const { validate, plan, history, show, rollback, serve, worker, completion } = COMMANDS;
-const { status, devices, restart, start, stop, prune } = COMMANDS;
+const { status, devices, restart, start, stop, prune, logs, retry } = COMMANDS;
 const GROUPS: readonly Group[] = [
   {
     title: 'The files of the fleet, and their past',
     daily: [validate, plan, history, show, rollback],
     others: [COMMANDS.import],
   },
-  { title: 'The fleet as it is', daily: [status, devices], others: [restart, start, stop, prune] },
+  {
+    title: 'The fleet as it is',
+    daily: [status, devices, logs],
+    others: [restart, start, stop, prune, retry],
+  },
   { title: 'The programs', daily: [serve, worker], others: [completion] },
 ];
 

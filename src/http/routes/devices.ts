@@ -1,18 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { HoldfastError } from '../../errors.ts';
 import type { Known } from '../../fleet/fleet.ts';
 import { DEVICE_SORTS, listDevices, type Place, rowOf } from '../../fleet/list.ts';
 import { type JudgedDevice, judge } from '../../fleet/state.ts';
 import { DEVICE_STATES, DevicePage, DeviceRecord } from '../../protocol/device.ts';
-import { NAME_PATTERN, NAME_RULE, Name } from '../../protocol/name.ts';
+import { NAME_PATTERN, Name } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { csvOf } from '../csv.ts';
 import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { deviceAbsent, deviceNameIn } from '../request/device.ts';
 import { pageSize } from '../request/page.ts';
 import { readQuery, Text } from '../request/query.ts';
-import { RequestRefused } from '../request-refused.ts';
 
 const CURSOR = /^(?:[1-9]\d{0,15}|0)~/;
 
@@ -90,7 +89,7 @@ export function deviceRoutes(app: FastifyInstance, { fleet, lags }: Api): void {
     return { ...row, report: report === null ? null : JSON.parse(report) } satisfies DeviceRecord;
   });
   app.post('/api/v2/devices/:device_name/forget', forgetDocs, async (request) => {
-    const name = nameOf(request);
+    const name = deviceNameIn(request);
     if (!(await fleet.forget(name))) throw deviceAbsent(name);
     return { device: name, forgotten: true };
   });
@@ -114,21 +113,11 @@ const COLUMNS: Readonly<Record<string, (row: DevicePage['devices'][number]) => s
   worker: ({ worker }) => worker ?? '',
 };
 
-function nameOf({ params }: FastifyRequest): string {
-  const { device_name: name = '' } = params as Record<string, string>;
-  if (NAME_PATTERN.test(name)) return name;
-  throw new RequestRefused(400, NAME_RULE, { invalid_parameters: { device_name: NAME_RULE } });
-}
-
 function deviceIn(request: FastifyRequest, { slots, standard }: Known): JudgedDevice {
-  const name = nameOf(request);
+  const name = deviceNameIn(request);
   const slot = slots.get(name);
   if (slot === undefined) throw deviceAbsent(name);
   return judge(slot, standard);
-}
-
-function deviceAbsent(name: string): HoldfastError {
-  return new RequestRefused(403, `no device "${name}" is known`, { device_exists: false });
 }
 
 /** A cursor is the value by which the last row of a page was sorted, and its name. */

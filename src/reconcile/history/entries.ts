@@ -118,7 +118,7 @@ export function operationEntry(
   operation: NonNullable<Act['operation']>,
   groups: string[],
 ): NewEntry {
-  const { action, name, actor, requestId, reason } = operation;
+  const { action, name, actor, requestId, reason, text } = operation;
   const isRestart = action === 'restart' && name !== null && groups.length > 0;
   return {
     kind: action,
@@ -129,7 +129,7 @@ export function operationEntry(
     appliedWith: null,
     actor: { name: actor, email: null, via: 'api' },
     authors: [actor],
-    subject: SENTENCES[action](name ?? ''),
+    subject: action === 'ask' ? (text ?? '') : SENTENCES[action](name ?? ''),
     pullRequest: null,
     requestId,
     reason: reason ?? null,

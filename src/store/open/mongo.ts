@@ -3,6 +3,7 @@ import { HoldfastError } from '../../errors.ts';
 import { Connection } from '../../mongo/connection.ts';
 import type { ServerInfo } from '../../mongo/server-info.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
+import { mongoAsks } from '../asks/mongo.ts';
 import { mongoDevices } from '../devices/mongo.ts';
 import { mongoIncidents } from '../incidents/mongo.ts';
 import { MongoReports } from '../reports/mongo/reports.ts';
@@ -64,7 +65,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Ports>
   };
   const devices = mongoDevices({ connection, served: () => ports.store.served() });
   const incidents = mongoIncidents(connection, Buffer.from(random(MANAGER_BYTES)).toString('hex'));
-  return { ...ports, reports, devices, incidents, close };
+  return { ...ports, reports, devices, asks: mongoAsks(connection), incidents, close };
 }
 
 /** Waits for a random time, so that two managers do not collide again and again. */

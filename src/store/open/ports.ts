@@ -1,3 +1,4 @@
+import type { AskStore } from '../asks/port.ts';
 import type { DeviceStore } from '../devices/port.ts';
 import type { HistoryStore } from '../history/port.ts';
 import type { IncidentStore } from '../incidents/port.ts';
@@ -12,6 +13,7 @@ export interface Ports {
   history: HistoryStore;
   reports: ReportStore;
   devices: DeviceStore;
+  asks: AskStore;
   incidents: IncidentStore;
   /**
    * Waits for the writes that are under way, and closes the store. Every later call rejects as `unavailable`, except

@@ -14,6 +14,7 @@ import { storeError } from '../../sqlite/errors.ts';
 import { checkLog, LogPosition } from '../../sqlite/log.ts';
 import { createFileCheck } from '../../sqlite/open-files.ts';
 import { Session } from '../../sqlite/session.ts';
+import { memoryAsks } from '../asks/memory.ts';
 import { sqliteDevices } from '../devices/sqlite.ts';
 import { sqliteHistory } from '../history/sqlite.ts';
 import { Acts } from '../history/sqlite-acts.ts';
@@ -96,6 +97,7 @@ function portsOf(connections: Connections, options: SqliteStoreOptions): SqliteP
     history: sqliteHistory({ ...parts, checkSpace }),
     reports,
     devices: sqliteDevices({ session, ...connections, checkSpace }),
+    asks: memoryAsks(),
     incidents: sqliteIncidents({ session, ...connections }),
     close: async () => {
       session.end();

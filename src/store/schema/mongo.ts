@@ -14,6 +14,7 @@ export const COLLECTIONS = {
   devices: 'devices',
   deviceReports: 'device_reports',
   incidents: 'incidents',
+  asks: 'asks',
 } as const;
 
 /** Raised with every change of the meaning of documents. */

@@ -53,12 +53,19 @@ export async function pruneAll(
 
 /** Implements `OperationStore.logOperation`: adds the act of an operation. */
 export function log(work: WorkingSet, entry: Operation): void {
-  const { at, action, name, actor, requestId, reason, ids } = entry;
+  const { at, action, name, actor, requestId, reason, text, ids } = entry;
   const kind: CounterKind = action === 'restart' ? 'app' : 'prune';
   const changes = Object.entries(ids).map(([object, id]): ActChange => {
     return { kind, name: object, change: 'update', id, fields: [], before: null, after: null };
   });
-  const operation = { action, name, actor, requestId, ...(reason == null ? {} : { reason }) };
+  const operation = {
+    action,
+    name,
+    actor,
+    requestId,
+    ...(reason == null ? {} : { reason }),
+    ...(text !== undefined && { text }),
+  };
   const { idSequence } = work.state;
   work.act = { at, idSequence, applied: null, operation, held: [], changes, effects: [] };
 }

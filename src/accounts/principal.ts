@@ -51,7 +51,10 @@ export function isDevice({ roles }: Principal): boolean {
  * device of any name; what is no name is ignored.
  */
 export function asDevice(principal: Principal, name: string | undefined): Principal {
-  return name !== undefined && NAME_PATTERN.test(name) ? { ...principal, device: name } : principal;
+  if (name === undefined || !NAME_PATTERN.test(name)) return principal;
+  // To spread the principal would take each poll half a microsecond.
+  const { email, roles } = principal;
+  return { name: principal.name, email, roles, device: name };
 }
 
 /** Whether devices may do something. */

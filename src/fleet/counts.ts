@@ -26,7 +26,9 @@ export function countDevices(
   for (const slot of slots.values()) {
     const { group, state } = judge(slot, standard);
     add(totals, state);
-    if (group !== null) add(countsOf(group, groups), state);
+    // Who only reports can invent groups, and each would be a label of the metrics.
+    const isGroup = slot.poll !== null || groups.has(group ?? '');
+    if (group !== null && isGroup) add(countsOf(group, groups), state);
   }
   return { revision: standard.served.revision, groups: sorted(groups), totals };
 }

@@ -1,8 +1,7 @@
-import { NAME_PATTERN } from '../protocol/name.ts';
 import { ASKS_HEADER, CONFLICT_HEADER } from '../protocol/poll.ts';
 import type { Report } from '../protocol/report.ts';
 import type { DeviceStore } from '../store/devices/port.ts';
-import { type DeviceSlot, joinSlots, type PolledHalf } from '../store/devices/slot.ts';
+import { type DeviceSlot, earlier, joinSlots, type PolledHalf } from '../store/devices/slot.ts';
 import type { Served } from '../store/served.ts';
 import type { Asks } from './asks.ts';
 import { hearPoll, hearReport, isSameWord, type Poll, pauseOf } from './hear.ts';
@@ -17,7 +16,7 @@ export interface Fleet {
    * turn; none for a usual poll. Of more than `mostDevices` names, those that were heard longest ago are forgotten, since
    * whoever may poll can invent names.
    */
-  onPoll(poll: Omit<Poll, 'device'> & { device: string | undefined }): readonly string[];
+  onPoll(poll: Poll): readonly string[];
   /** Hears a report. Returns whether it is kept beside the latest one of its device (`keeps`). */
   onReport(report: Report): boolean;
   /** Says that what devices are served has changed. */
@@ -55,13 +54,20 @@ export interface FleetDependencies {
   mostDevices: number;
   /** Unix milliseconds. */
   now(): number;
+  /** Milliseconds on a clock that is never set. */
+  elapsed(): number;
   /** Called when devices cannot be read or written, and when they can be again. */
   onFailure(error: unknown): void;
   onRecovered(): void;
 }
 
 /** Names are forgotten in portions: to find the oldest entry of a map, V8 passes all that were deleted before it. */
-const PORTION = 1000;
+const PORTION = 0.01;
+/** How many characters a worker sends at most of tags, and of its number. */
+const LONGEST_TAGS = 300;
+const INSTANCE_LENGTH = 8;
+/** Milliseconds: by more than this, the clock was set, or the machine slept. */
+const JUMP = 5000;
 const NO_HEADERS: readonly string[] = [];
 
 /** A slot, and the headers of its last poll: an equal poll says nothing new. */
@@ -81,7 +87,9 @@ class HeardFleet implements Fleet {
   readonly #slots = new Map<string, Live>();
   readonly #anonymous = new Map<string, number>();
   readonly #isShared: boolean;
-  readonly #since: number;
+  #since: number;
+  /** Of the clock of the day from the one that is never set, in milliseconds. */
+  #offset: number;
   #heardBefore: number | null = null;
   #served: Promise<Served> | null = null;
 
@@ -89,24 +97,25 @@ class HeardFleet implements Fleet {
     this.#dependencies = dependencies;
     this.#isShared = dependencies.store.keptSince !== null;
     this.#since = dependencies.now();
+    this.#offset = this.#since - dependencies.elapsed();
     this.#saving = new Saving({
       ...dependencies,
       take: (slot) => this.#take(slot),
       slots: this.#slots,
-      setHeardBefore: (at) => {
-        this.#heardBefore = at;
-      },
+      onLoaded: (heardBefore) => this.#loaded(heardBefore),
+      onTurn: () => this.#checkClock(),
     });
   }
 
-  onPoll({ device, ...poll }: Omit<Poll, 'device'> & { device: string | undefined }): readonly string[] {
+  onPoll(poll: Poll): readonly string[] {
+    const { device } = poll;
     if (device === undefined) {
       this.#anonymous.set(poll.group, (this.#anonymous.get(poll.group) ?? 0) + 1);
       return NO_HEADERS;
     }
     const slot = this.#slots.get(device);
     if (slot === undefined || !saysTheSame(slot, poll))
-      return this.#hear(slot ?? this.#newSlot(device), { device, ...poll });
+      return this.#hear(slot ?? this.#newSlot(device), shortened(poll));
     const at = this.#dependencies.now();
     slot.poll.interval = pauseOf(slot.poll, at);
     slot.poll.at = at;
@@ -117,8 +126,8 @@ class HeardFleet implements Fleet {
   onReport(report: Report): boolean {
     const { keeps, now } = this.#dependencies;
     const facts = factsOf(report);
+    if (facts === null) return true;
     const { hostname } = report;
-    if (facts.worker === null || !NAME_PATTERN.test(hostname)) return true;
     const slot = this.#slots.get(hostname) ?? this.#newSlot(hostname);
     const known = slot.report;
     slot.report = hearReport(known, facts, now());
@@ -133,12 +142,11 @@ class HeardFleet implements Fleet {
 
   async known(): Promise<Known> {
     await this.#saving.loaded();
+    this.#checkClock();
     const { now, silentAfter, goneAfter } = this.#dependencies;
     const listening = { since: this.#since, before: this.#heardBefore };
     const standard = { served: await this.#readServed(), now: now(), silentAfter, listening };
-    const gone = [...this.#slots.values()].filter((slot) => standard.now - heardAt(slot) > goneAfter);
-    for (const { name } of gone) this.#slots.delete(name);
-    this.#saving.drop(gone.map(({ name }) => name));
+    this.#forget(firstWhile(this.#slots.values(), (slot) => standard.now - heardAt(slot) > goneAfter));
     return { slots: this.#slots, standard };
   }
 
@@ -167,7 +175,8 @@ class HeardFleet implements Fleet {
 
   #hear(slot: Live, poll: Poll): readonly string[] {
     const known = slot.poll;
-    const { half, conflict } = hearPoll(known, poll, this.#dependencies.now(), this.#isShared);
+    const hearing = { now: this.#dependencies.now(), since: this.#since, isShared: this.#isShared };
+    const { half, conflict } = hearPoll(known, poll, hearing);
     slot.poll = half;
     // Another poll of the one that is refused is no usual one.
     slot.ifNoneMatch = conflict === null ? poll.ifNoneMatch : undefined;
@@ -183,14 +192,19 @@ class HeardFleet implements Fleet {
   }
 
   #newSlot(name: string): Live {
-    if (this.#slots.size >= this.#dependencies.mostDevices) this.#forgetOldest();
+    const { mostDevices } = this.#dependencies;
+    if (this.#slots.size >= mostDevices) this.#forgetOldest(Math.ceil(mostDevices * PORTION));
     return { name, poll: null, report: null, ifNoneMatch: undefined, instance: undefined };
   }
 
-  #forgetOldest(): void {
-    const oldest = [...this.#slots.keys()].slice(0, PORTION);
-    for (const name of oldest) this.#slots.delete(name);
-    this.#saving.drop(oldest);
+  #forgetOldest(count: number): void {
+    let rest = count;
+    this.#forget(firstWhile(this.#slots.values(), () => rest-- > 0));
+  }
+
+  #forget(slots: readonly Live[]): void {
+    for (const { name } of slots) this.#slots.delete(name);
+    this.#saving.drop(slots.map(({ name }) => name));
   }
 
   /** Moves the slot behind all others. */
@@ -202,8 +216,39 @@ class HeardFleet implements Fleet {
   /** Takes a slot that the store has. */
   #take(slot: DeviceSlot): void {
     const known = this.#slots.get(slot.name);
+    const live = known ?? { ...slot, ifNoneMatch: undefined, instance: undefined };
+    const heard = known === undefined ? 0 : heardAt(known);
     if (known !== undefined) Object.assign(known, joinSlots(known, slot));
-    else this.#slots.set(slot.name, { ...slot, ifNoneMatch: undefined, instance: undefined });
+    if (heardAt(live) > heard) this.#touch(live);
+  }
+
+  /** Puts what was loaded in order. */
+  #loaded(heardBefore: number | null): void {
+    const now = this.#dependencies.now();
+    const ahead = (heardBefore ?? 0) - now;
+    if (ahead > JUMP) this.#shift(ahead);
+    this.#heardBefore = heardBefore === null ? null : Math.min(heardBefore, now);
+    const slots = [...this.#slots.values()].sort((one, other) => heardAt(one) - heardAt(other));
+    for (const slot of slots) this.#touch(slot);
+    this.#forgetOldest(slots.length - this.#dependencies.mostDevices);
+  }
+
+  /** A jump of the clock is no time in which somebody was silent: it counts as a pause of the manager. */
+  #checkClock(): void {
+    const { now, elapsed } = this.#dependencies;
+    const at = now();
+    const jump = at - elapsed() - this.#offset;
+    if (Math.abs(jump) < JUMP) return;
+    this.#offset += jump;
+    if (jump < 0) this.#shift(-jump);
+    this.#since = at;
+    this.#heardBefore = at - Math.max(jump, 0);
+    this.#saving.clockWasSet();
+  }
+
+  /** After the clock was set back, what was heard is as old as before. */
+  #shift(back: number): void {
+    for (const slot of this.#slots.values()) Object.assign(slot, earlier(slot, back));
   }
 
   async #readServed(): Promise<Served> {
@@ -219,8 +264,26 @@ class HeardFleet implements Fleet {
   }
 }
 
+/** Headers that are longer than any worker sends are not kept, and count as none. */
+function shortened({ ifNoneMatch, instance, ...poll }: Poll): Poll {
+  return {
+    ...poll,
+    ifNoneMatch: (ifNoneMatch?.length ?? 0) > LONGEST_TAGS ? undefined : ifNoneMatch,
+    instance: instance?.length === INSTANCE_LENGTH ? instance : undefined,
+  };
+}
+
+function firstWhile<T>(items: Iterable<T>, holds: (item: T) => boolean): T[] {
+  const first: T[] = [];
+  for (const item of items) {
+    if (!holds(item)) break;
+    first.push(item);
+  }
+  return first;
+}
+
 /** Whether a poll says what the last one of the device said. */
-function saysTheSame(slot: Live, poll: Omit<Poll, 'device'>): slot is Live & { poll: PolledHalf } {
+function saysTheSame(slot: Live, poll: Poll): slot is Live & { poll: PolledHalf } {
   const known = slot.poll;
   return (
     known !== null &&

@@ -2,9 +2,10 @@ import { lastTag, parsePollTag } from '../protocol/poll.ts';
 import type { DeviceAccess, PolledHalf, ReportedHalf, Word } from '../store/devices/slot.ts';
 import type { ReportFacts } from './report-facts.ts';
 
-/** A poll of a device that says its name. */
+/** A poll. */
 export interface Poll {
-  device: string;
+  /** The name that the device says. */
+  device: string | undefined;
   access: DeviceAccess | null;
   group: string;
   /** The header `If-None-Match`, and the number of the worker, as they were sent. */
@@ -29,8 +30,18 @@ const ALTERNATING = 600_000;
 
 const INSTANCE = /^[0-9a-f]{8}$/;
 
-/** What a poll says after what is known (null: nothing). `now` is Unix milliseconds. */
-export function hearPoll(known: PolledHalf | null, poll: Poll, now: number, isShared: boolean): Heard {
+/** When a poll is heard, and by whom. Unix milliseconds. */
+export interface Hearing {
+  now: number;
+  /** Since when the manager listens: in the time before that, nobody can have given up a name. */
+  since: number;
+  /** Whether other managers hear devices of this store. */
+  isShared: boolean;
+}
+
+/** What a poll says after what is known (null: nothing). */
+export function hearPoll(known: PolledHalf | null, poll: Poll, hearing: Hearing): Heard {
+  const { now } = hearing;
   const instance = poll.instance !== undefined && INSTANCE.test(poll.instance) ? poll.instance : null;
   const holder = known?.instance ?? null;
   if (
@@ -38,7 +49,7 @@ export function hearPoll(known: PolledHalf | null, poll: Poll, now: number, isSh
     holder !== null &&
     instance !== null &&
     holder.id !== instance &&
-    holds(known, now, isShared)
+    holds(known, hearing)
   )
     return { half: { ...known, conflict: conflictAt(now, known) }, conflict: holder.id };
   const { word, foreignTag } = wordOf(known, poll);
@@ -76,8 +87,8 @@ export function pauseOf({ at, interval }: Pick<PolledHalf, 'at' | 'interval'>, n
   return pause > HELD ? interval : Math.max(pause, interval >> 1);
 }
 
-function holds({ at, interval, conflict }: PolledHalf, now: number, isShared: boolean): boolean {
-  if (now - at < Math.max(HELD, HELD_PAUSES * interval)) return true;
+function holds({ at, interval, conflict }: PolledHalf, { now, since, isShared }: Hearing): boolean {
+  if (now - Math.max(at, since) < Math.max(HELD, HELD_PAUSES * interval)) return true;
   return isShared && (!isInConflict(conflict, now) || now - conflict.since < CONTENDED);
 }
 
@@ -104,13 +115,16 @@ export function isSameWord(one: Word | null, other: Word | null): boolean {
 
 /**
  * A tag does not name its group. So one that a device brings into another group says nothing there, until it sends another
- * one.
+ * one; nor does one of the present order that is not the present one, from a device of which nothing is known.
  */
 function wordOf(known: PolledHalf | null, poll: Poll): Pick<PolledHalf, 'word' | 'foreignTag'> {
   const tag = poll.ifNoneMatch === undefined ? '' : lastTag(poll.ifNoneMatch);
   const word = parsePollTag(tag);
-  if (word === null || tag === poll.etag || known === null) return { word, foreignTag: null };
-  const isForeign = known.group === poll.group ? known.foreignTag === tag : true;
+  if (word === null || tag.endsWith(poll.etag)) return { word, foreignTag: null };
+  const isForeign =
+    known === null
+      ? isSameWord(word, parsePollTag(poll.etag))
+      : known.group !== poll.group || known.foreignTag === tag;
   return isForeign ? { word: null, foreignTag: tag } : { word, foreignTag: null };
 }
 

@@ -1,4 +1,5 @@
-import * as z from 'zod';
+import { hash } from 'node:crypto';
+import { NAME_PATTERN } from '../protocol/name.ts';
 import { lastTag, parsePollTag } from '../protocol/poll.ts';
 import type { Report } from '../protocol/report.ts';
 import type { FailedApp, Word } from '../store/devices/slot.ts';
@@ -6,8 +7,8 @@ import type { FailedApp, Word } from '../store/devices/slot.ts';
 /** What a report says of its device. */
 export interface ReportFacts {
   group: string;
-  /** The version of the worker; null if the report is not of a worker that says so. */
-  worker: string | null;
+  /** The version of the worker. */
+  worker: string;
   word: Word | null;
   failed: FailedApp[];
   /** Equal in reports that have the same apps in the same states, ids and problems. */
@@ -17,67 +18,78 @@ export interface ReportFacts {
 /** Of many failing apps, these many are kept, with so many characters of each error. */
 const MOST_FAILED = 20;
 const ERROR_LENGTH = 300;
+/** The longest version and tag that are read. */
+const VERSION_LENGTH = 100;
+const TAG_LENGTH = 200;
 
 /** The states of an app in which it does not do what the manager wants, and will not without a change. */
-const FAILING: ReadonlySet<string> = new Set(['failing', 'failed', 'rolled_back', 'kept']);
+const FAILING: ReadonlySet<unknown> = new Set(['failing', 'failed', 'rolled_back', 'kept']);
 /** Problems of a whole device without which none of its apps can do what the manager wants. */
-const DISABLING: ReadonlySet<string> = new Set(['engine-unavailable', 'group-gone', 'disk-pressure']);
+const DISABLING: ReadonlySet<unknown> = new Set(['engine-unavailable', 'group-gone', 'disk-pressure']);
 
-/** Reports are kept as they were sent, so each member is read by itself, and one that is not understood is passed over. */
-const Trouble = z.union([
-  z.string().transform((text) => ({ code: text, text })),
-  z
-    .looseObject({ code: z.string().optional(), text: z.string().optional() })
-    .transform(({ code, text }) => ({ code: code ?? '', text: text ?? code ?? 'failed' })),
-]);
-const ReportedApp = z.looseObject({
-  name: z.string(),
-  wanted_id: z.int().optional().catch(undefined),
-  running_id: z.int().nullish().catch(undefined),
-  state: z.string().optional().catch(undefined),
-  error: Trouble.nullish().catch(undefined),
-});
-const Facts = z.looseObject({
-  worker: z
-    .looseObject({ version: z.string().max(100) })
-    .optional()
-    .catch(undefined),
-  applied: z.string().max(200).nullish().catch(undefined),
-  apps: z.array(z.unknown()).catch([]),
-  ids: z.unknown().optional(),
-  problems: z.array(z.unknown()).catch([]),
-});
+type Members = Readonly<Record<string, unknown>>;
 
-/** Reads what a report says of its device. */
-export function factsOf(report: Report): ReportFacts {
-  const { worker, applied, apps: items, ids, problems: troubles } = Facts.parse(report);
-  const apps = items.flatMap((item) => ReportedApp.safeParse(item).data ?? []);
-  const problems = troubles.flatMap((item) => Trouble.safeParse(item).data ?? []);
+/**
+ * Reads what a report says of its device; null if it is not of a worker that says its version, or of no possible device. All
+ * other members are as they were sent: each is read by itself, and one that is not understood is passed over.
+ */
+export function factsOf(report: Report): ReportFacts | null {
+  const { hostname, device_group: group, worker, applied, apps: items, ids, problems: troubles } = report;
+  const version = membersOf(worker)?.['version'];
+  if (typeof version !== 'string' || version.length > VERSION_LENGTH) return null;
+  if (!NAME_PATTERN.test(hostname) || !NAME_PATTERN.test(group)) return null;
+  const apps = listOf(items)
+    .map(membersOf)
+    .filter((app) => app !== null);
+  const problems = listOf(troubles).map(troubleOf);
   const failed = [
     ...problems.filter(({ code }) => DISABLING.has(code)).map(({ text }) => failedApp(null, text)),
-    ...apps.filter(fails).map(({ name, state, error }) => failedApp(name, error?.text ?? state ?? 'failed')),
+    ...apps
+      .filter(fails)
+      .slice(0, MOST_FAILED)
+      .map(({ name, state, error }) => failedApp(String(name), troubleOf(error ?? state).text)),
   ];
-  const states = apps.map(({ name, wanted_id, running_id, state, error }) => [
-    name,
-    wanted_id,
-    running_id,
-    state,
-    error?.code,
+  const states = apps.map((app) => [
+    app['name'],
+    app['wanted_id'],
+    app['running_id'],
+    app['state'],
+    troubleOf(app['error']).code,
   ]);
+  const isTag = typeof applied === 'string' && applied.length <= TAG_LENGTH;
   return {
-    group: report.device_group,
-    worker: worker?.version ?? null,
-    word: applied == null ? null : parsePollTag(lastTag(applied)),
+    group,
+    worker: version,
+    word: isTag ? parsePollTag(lastTag(applied)) : null,
     failed: failed.slice(0, MOST_FAILED),
-    digest: JSON.stringify([states, ids, problems.map(({ code }) => code)]),
+    digest: hash('sha256', JSON.stringify([states, ids, problems.map(({ code }) => code)]), 'base64url'),
   };
 }
 
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function membersOf(value: unknown): Members | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : null;
+}
+
+/** Trouble is a text, or a code and a text. */
+function troubleOf(value: unknown): { code: unknown; text: string } {
+  const { code = value, text = code } = membersOf(value) ?? {};
+  return { code, text: typeof text === 'string' ? text : 'failed' };
+}
+
 /** An error beside a container that runs is a warning, such as an image that could not be refreshed. */
-function fails({ state, error }: z.infer<typeof ReportedApp>): boolean {
-  return FAILING.has(state ?? '') || (error != null && state !== 'running');
+function fails({ name, state, error }: Members): boolean {
+  return typeof name === 'string' && (FAILING.has(state) || (error != null && state !== 'running'));
 }
 
 function failedApp(app: string | null, text: string): FailedApp {
-  return { app: app?.slice(0, ERROR_LENGTH) ?? null, error: text.slice(0, ERROR_LENGTH) };
+  return { app: app === null ? null : shortened(app), error: shortened(text) };
+}
+
+/** A copy: a part of a string keeps all of it in memory. */
+function shortened(text: string): string {
+  return Buffer.from(text.slice(0, ERROR_LENGTH)).toString();
 }

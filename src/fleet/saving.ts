@@ -12,8 +12,10 @@ export interface SavingDependencies {
   now(): number;
   /** Takes a slot from the store, beside what is known. */
   take(slot: DeviceSlot): void;
-  /** Says when a manager listened last before this one; null if none did. */
-  setHeardBefore(at: number | null): void;
+  /** Says that all is loaded, and when a manager listened last before this one; null if none did. */
+  onLoaded(heardBefore: number | null): void;
+  /** Called before each turn. */
+  onTurn(): void;
   onFailure(error: unknown): void;
   onRecovered(): void;
 }
@@ -59,7 +61,7 @@ export class Saving {
   /** Has these devices forgotten in the store, too. */
   drop(names: readonly string[]): void {
     for (const name of names) this.#changed.delete(name);
-    this.#dropped.push(...names);
+    this.#dropped = [...this.#dropped, ...names];
   }
 
   /** Resolves once the store has forgotten a device. */
@@ -92,8 +94,15 @@ export class Saving {
     this.#timer = null;
     await this.#running;
     if (!this.#isLoaded) return;
-    this.#look(0);
+    this.#look(0, 0);
     await this.#write(true).catch(this.#dependencies.onFailure);
+  }
+
+  /** Reads and looks at once, and writes all when it was heard last. */
+  clockWasSet(): void {
+    this.#lastLook = 0;
+    this.#lastRead = Math.min(this.#lastRead, this.#dependencies.now());
+    this.#written.clear();
   }
 
   #schedule(): void {
@@ -107,11 +116,12 @@ export class Saving {
   async #turn(): Promise<void> {
     const { now, silentAfter, onFailure, onRecovered } = this.#dependencies;
     try {
+      this.#dependencies.onTurn();
       await (this.#isLoaded ? this.#read() : this.#load());
-      const isLook = now() - this.#lastLook > LOOKING;
+      const isLook = now() - this.#lastLook >= Math.min(LOOKING, silentAfter / 10);
       if (isLook) {
         this.#lastLook = now();
-        this.#look(Math.min(HEARD_WRITTEN, silentAfter / 2));
+        this.#look(Math.min(HEARD_WRITTEN, silentAfter / 2), now() - silentAfter / 4);
       }
       await this.#write(isLook);
       this.#failure = null;
@@ -123,7 +133,7 @@ export class Saving {
   }
 
   async #load(): Promise<void> {
-    const { store, now, take, setHeardBefore } = this.#dependencies;
+    const { store, now, take, onLoaded } = this.#dependencies;
     const at = now();
     const heardBefore = await store.load((slots) => {
       for (const slot of slots) {
@@ -131,7 +141,7 @@ export class Saving {
         this.#written.set(slot.name, heardAt(slot));
       }
     });
-    setHeardBefore(heardBefore);
+    onLoaded(heardBefore);
     this.#lastRead = at;
     this.#isLoaded = true;
   }
@@ -150,10 +160,15 @@ export class Saving {
     this.#lastRead = at;
   }
 
-  /** Has the devices written whose last word the store has from more than `age` milliseconds before. */
-  #look(age: number): void {
+  /**
+   * Has the devices written whose last word the store has from more than `age` milliseconds before; and of those that have not
+   * been heard since `quiet`, the last word: after a kill, nobody may be taken for silent who was not.
+   */
+  #look(age: number, quiet: number): void {
     for (const [name, slot] of this.#dependencies.slots) {
-      if (heardAt(slot) - (this.#written.get(name) ?? 0) > age) this.put(name);
+      const at = heardAt(slot);
+      const written = this.#written.get(name) ?? 0;
+      if (at - written > (at < quiet ? 0 : age)) this.put(name);
     }
   }
 
@@ -170,9 +185,14 @@ export class Saving {
   async #dropAll(): Promise<void> {
     const names = this.#dropped;
     if (names.length === 0) return;
-    await this.#dependencies.store.drop(names);
-    this.#dropped = this.#dropped.slice(names.length);
+    this.#dropped = [];
     for (const name of names) this.#written.delete(name);
+    try {
+      await this.#dependencies.store.drop(names);
+    } catch (error) {
+      this.#dropped = [...names, ...this.#dropped];
+      throw error;
+    }
   }
 
   /** Writes slots; what could not be written is written later. */

@@ -245,7 +245,7 @@ describe('GET /api/v2/devices', () => {
     const manager = await startManager({ files: FILES, settings: { DEVICES_MAX: '2' } });
     for (const name of ['a', 'b', 'c']) await poll(manager, name);
     const { body } = await manager.get('/api/v2/devices');
-    expect(body.devices.map((each: { device: string }) => each.device)).toEqual(['c']);
+    expect(body.devices.map((each: { device: string }) => each.device)).toEqual(['b', 'c']);
   });
 
   it('forgets a device when asked, and knows it again once it polls', async () => {

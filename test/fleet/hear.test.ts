@@ -28,7 +28,7 @@ function tell(polls: readonly Told[], isShared = false) {
       instance,
       etag: ETAG,
     };
-    const { half, conflict } = hearPoll(known, poll, now, isShared);
+    const { half, conflict } = hearPoll(known, poll, { now, since: 0, isShared });
     known = half;
     return { order: half.word?.order ?? null, isConflict: half.conflict !== null, conflict, half };
   });
@@ -46,6 +46,11 @@ describe('hearPoll: what a device has by the last tag that it sends', () => {
       'a device that was reset',
       [{ tag: ETAG }, { tag: '"abcd.9-now", "none"' }, { tag: ETAG }],
       [9, null, 9],
+    ],
+    [
+      'an unknown device with the tag of another group that has the same order',
+      [{ tag: '"abcd.9-other"' }, { tag: '"abcd.9-other"' }, { tag: ETAG }],
+      [null, null, 9],
     ],
     [
       'a device that moved to another group says nothing until its tag changes',
@@ -135,8 +140,14 @@ describe('factsOf', () => {
     hostname: 'pos-1',
     device_group: 'edge',
     report_creation_time: 1,
+    worker: { version: '1.2.0' },
     ...more,
   });
+  const facts = (more: object) => {
+    const found = factsOf(report(more));
+    if (found === null) throw new Error('it says nothing');
+    return found;
+  };
   const app = (more: object) => ({
     name: 'web',
     wanted_id: 2,
@@ -174,35 +185,35 @@ describe('factsOf', () => {
       [{ app: null, error: 'no socket' }],
     ],
     ['a problem that stops nothing', { problems: [{ code: 'foreign-containers', text: 'x' }] }, []],
-    ['members of another kind', { apps: 'none', problems: 7, worker: [] }, []],
+    ['members of another kind', { apps: 'none', problems: 7 }, []],
     [
       'an app without a name',
       { apps: [{ state: 'failing' }, app({ state: 'kept' })] },
       [{ app: 'web', error: 'kept' }],
     ],
   ])('finds what is wrong: %s', (_, more, failed) => {
-    expect(factsOf(report(more)).failed).toEqual(failed);
+    expect(facts(more).failed).toEqual(failed);
   });
 
   it('keeps the first of many errors, and so many characters of each', () => {
     const apps = Array.from({ length: 50 }, (_, index) =>
       app({ name: `a${index}`, state: 'failing', error: 'x'.repeat(9000) }),
     );
-    const { failed } = factsOf(report({ apps }));
+    const { failed } = facts({ apps });
     expect(failed).toHaveLength(20);
     expect(failed[0]?.error).toHaveLength(300);
   });
 
   it('keeps the time at which the failing began', () => {
-    const failing = factsOf(report({ apps: [app({ state: 'failing' })] }));
+    const failing = facts({ apps: [app({ state: 'failing' })] });
     const first = hearReport(null, failing, 1000);
     const second = hearReport(first, failing, 2000);
     expect([first.failedSince, second.failedSince]).toEqual([1000, 1000]);
-    expect(hearReport(second, factsOf(report({ apps: [app({})] })), 3000).failedSince).toBeNull();
+    expect(hearReport(second, facts({ apps: [app({})] }), 3000).failedSince).toBeNull();
   });
 
   it('has an equal digest for reports that say the same of apps, ids and problems', () => {
-    const digest = (more: object) => factsOf(report(more)).digest;
+    const digest = (more: object) => facts(more).digest;
     expect(digest({ apps: [app({})], cpu: 1 })).toBe(digest({ apps: [app({ image: 'x' })], cpu: 2 }));
     expect(digest({ apps: [app({})] })).not.toBe(digest({ apps: [app({ running_id: 1 })] }));
     expect(digest({ ids: { a: 1 } })).not.toBe(digest({ ids: { a: 2 } }));

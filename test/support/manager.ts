@@ -73,9 +73,14 @@ export interface ManagerOptions {
 /** The clock of this machine. */
 export const REAL_CLOCK: Clock = { now: Date.now, elapsed: () => performance.now() };
 
+/** A clock that is never set: time passes as `now` says. */
+function clockOf(now: (() => number) | undefined): Clock {
+  return now === undefined ? REAL_CLOCK : { now, elapsed: now };
+}
+
 /** Starts a manager, which stops when the test is over. Rejects if the settings are wrong or the start fails. */
 export async function startManager(options: ManagerOptions = {}): Promise<TestManager> {
-  const { whenDone = onTestFinished, clock = { ...REAL_CLOCK, now: options.now ?? Date.now } } = options;
+  const { whenDone = onTestFinished, clock = clockOf(options.now) } = options;
   const repository = options.repository ?? (await testRepository(whenDone));
   const { files = {} } = options;
   if (Object.keys(files).length > 0) await repository.commit(inDesiredState(files), 'the first fleet');

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { Pace } from '../../async/pace.ts';
+import { forEachYielding, Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
 import type { ObjectId } from '../../protocol/info.ts';
 import { MAX_REPORT_BYTES, Report } from '../../protocol/report.ts';
@@ -107,7 +107,10 @@ export function reportRoutes(app: FastifyInstance, { store, reports: kept, fleet
     const reports = await readReports(request);
     // Read first: devices send reports again after an error, so none may follow once they are stored.
     const { applied } = await store.state();
-    const worthKeeping = reports.filter((report) => fleet.onReport(report));
+    const worthKeeping: Report[] = [];
+    await forEachYielding(reports, (report) => {
+      if (fleet.onReport(report)) worthKeeping.push(report);
+    });
     if (worthKeeping.length > 0) await kept.insertReports(worthKeeping, now());
     return sendAtRevision(reply, 200, applied?.revision ?? null, { accepted: reports.length });
   });

@@ -48,6 +48,7 @@ export function openFleet(
     keeps: config.REPORTS,
     mostDevices: config.DEVICES_MAX,
     now: clock.now,
+    elapsed: clock.elapsed,
     onFailure: log.failed,
     onRecovered: log.succeeded,
   });

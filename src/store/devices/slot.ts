@@ -71,6 +71,15 @@ export function joinSlots(one: DeviceSlot, other: DeviceSlot): DeviceSlot {
   };
 }
 
+/** Returns a slot whose times are so many milliseconds earlier. */
+export function earlier({ name, poll, report }: DeviceSlot, by: number): DeviceSlot {
+  return {
+    name,
+    poll: poll && { ...poll, at: poll.at - by, since: poll.since - by, fellAt: null, conflict: null },
+    report: report && { ...report, at: report.at - by, since: report.since - by },
+  };
+}
+
 /** How close to each other two workers of one name polled if both run, in milliseconds. */
 const AT_ONCE = 90_000;
 

@@ -7,10 +7,10 @@ import { isNotModified, sendNotModified } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
 import { type RouteRecord, UNLISTED } from '../route-record.ts';
 import { mapValues, type OpenApiDocument } from './document.ts';
-import { TAGS } from './documented.ts';
 import { withHeaders, withTimeouts } from './every-operation.ts';
 import { createSchemaWriter, type SchemaWriter } from './json-schema.ts';
 import type { ReplyDocs } from './replies.ts';
+import { TAGS } from './route.ts';
 import { withLongNumbers, withUsedSchemas } from './schemas.ts';
 
 const DESCRIPTION = `Apps and device groups of a container fleet. Configuration lives in git: a write through this API becomes a
@@ -58,7 +58,7 @@ export async function useOpenApi(app: FastifyInstance, version: string): Promise
   });
 }
 
-/** The schema of a route, as `documented` returns it. */
+/** The schema of a route, as `route` makes it. */
 interface RouteSchema extends Partial<Record<(typeof REQUEST_PARTS)[number], z.ZodType>> {
   operationId: string;
   response: Readonly<Record<string, ReplyDocs | z.ZodNull>>;

@@ -10,13 +10,19 @@ import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { previewOperation, sendPreview } from '../dry-run.ts';
 import { refuseIfNoneMatch, requireFound, sendObject, sendWritten } from '../one-object.ts';
-import { documentedWrites } from '../openapi/documented.ts';
 import { json } from '../openapi/replies.ts';
+import { writeRoutes } from '../openapi/route.ts';
 import { checkExistence } from '../request/checks.ts';
 import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';
 
-const docs = documentedWrites('apps', 'operate', { kind: 'app' });
+const actionRoute = writeRoutes('apps', 'operate', { kind: 'app' });
+
+const restartRoute = actionRoute('POST', '/api/v2/apps/:app_name/restart', {
+  operationId: 'restartApp',
+  summary: 'Restart an app and pull the latest image of its tag',
+  reply: [202, json('The app with its higher id.', AppRecord)],
+});
 
 /** Starting, stopping and restarting apps (docs/contract.md, 3). */
 export function appActionRoutes(app: FastifyInstance, api: Api): void {
@@ -24,8 +30,12 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     ['start', 'Start an app', 'The app, with running set to true.', true],
     ['stop', 'Stop an app', 'The app, with running set to false.', false],
   ] as const) {
-    const actionDocs = docs(`${action}App`, summary, [202, json(description, AppRecord)]);
-    app.post(`/api/v2/apps/:app_name/${action}`, actionDocs, async (request, reply) => {
+    const setRunning = actionRoute('POST', `/api/v2/apps/:app_name/${action}`, {
+      operationId: `${action}App`,
+      summary,
+      reply: [202, json(description, AppRecord)],
+    });
+    setRunning(app, async (request, reply) => {
       const name = nameIn(request, 'app');
       const write = { kind: 'app', op: 'change', name, fields: { running } } as const;
       return sendWritten(api, request, reply, write, ({ object }) =>
@@ -34,11 +44,7 @@ export function appActionRoutes(app: FastifyInstance, api: Api): void {
     });
   }
 
-  const restartDocs = docs('restartApp', 'Restart an app and pull the latest image of its tag', [
-    202,
-    json('The app with its higher id.', AppRecord),
-  ]);
-  app.post('/api/v2/apps/:app_name/restart', restartDocs, async (request, reply) => {
+  restartRoute(app, async (request, reply) => {
     const name = nameIn(request, 'app');
     await checkExistence(api, { kind: 'app' }, name);
     const { value: stored } = await api.store.object('app', name);

@@ -7,8 +7,8 @@ import { Name } from '../../protocol/name.ts';
 import { DEVICE_HEADER } from '../../protocol/poll.ts';
 import type { Ask } from '../../store/asks/ask.ts';
 import type { Api } from '../api.ts';
-import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { operationContext } from '../request/context.ts';
 import { deviceAbsent, deviceNameIn } from '../request/device.ts';
 import { badFields, readJson } from '../request/fields.ts';
@@ -24,7 +24,7 @@ const DeviceAbsent = z.object({ device_exists: z.literal(false) }).meta({ id: 'D
 const AskAbsent = z.object({ ask_exists: z.literal(false) }).meta({ id: 'AskAbsent' });
 const absent = { 403: json('There is no such ask, or the request is not permitted.', AskAbsent) };
 
-const makeDocs = documented({
+const makeRoute = route('POST', '/api/v2/devices/:device_name/asks', {
   operationId: 'askDevice',
   action: 'operate',
   summary: 'Ask a device for logs of an app, or to try an app again; it answers at its next poll',
@@ -39,7 +39,7 @@ const makeDocs = documented({
     403: json('No such device is known, or the request is not permitted.', DeviceAbsent),
   },
 });
-const listDocs = documented({
+const listRoute = route('GET', '/api/v2/devices/:device_name/asks', {
   operationId: 'listAsks',
   action: 'poll',
   summary: 'What waits for a device; it reads this when a poll says that there is something',
@@ -48,7 +48,7 @@ const listDocs = documented({
   reply: [200, json('The asks, oldest first.', WaitingAsks)],
   errors: { ...commonErrors, ...parameterErrors },
 });
-const readDocs = documented({
+const readRoute = route('GET', '/api/v2/devices/:device_name/asks/:ask_id', {
   operationId: 'getAsk',
   action: 'operate',
   summary: 'Read an ask, and its answer',
@@ -58,7 +58,7 @@ const readDocs = documented({
   errors: { ...commonErrors, ...parameterErrors, ...absent },
 });
 const Answered = z.object({ accepted: z.literal(true) }).meta({ id: 'AcceptedAnswer' });
-const answerDocs = documented({
+const answerRoute = route('POST', '/api/v2/devices/:device_name/asks/:ask_id', {
   operationId: 'answerAsk',
   action: 'report',
   summary: 'Answer an ask, as the device that was asked',
@@ -71,7 +71,7 @@ const answerDocs = documented({
 
 /** Asks: what a person wants to know of one device, or wants it to do (docs/fleet.md). */
 export function askRoutes(app: FastifyInstance, { asks, fleet, store, now }: Api): void {
-  app.post('/api/v2/devices/:device_name/asks', makeDocs, async (request, reply) => {
+  makeRoute(app, async (request, reply) => {
     const device = deviceNameIn(request);
     const body = readBody(request, AskBody);
     if (!(await fleet.known()).slots.has(device)) throw deviceAbsent(device);
@@ -91,17 +91,17 @@ export function askRoutes(app: FastifyInstance, { asks, fleet, store, now }: Api
       .code(201)
       .send({ id, kind, app: name, state, expires_at: new Date(expiresAt).toISOString() } satisfies MadeAsk);
   });
-  app.get('/api/v2/devices/:device_name/asks', listDocs, async (request) => {
+  listRoute(app, async (request) => {
     const device = ownNameIn(request);
     const waiting = await asks.waitingFor(device);
     return { asks: waiting.map(waitingRecord) } satisfies WaitingAsks;
   });
-  app.get('/api/v2/devices/:device_name/asks/:ask_id', readDocs, async (request) => {
+  readRoute(app, async (request) => {
     const ask = await asks.get(deviceNameIn(request), idIn(request));
     if (ask === null) throw askAbsent();
     return askRecord(ask, now());
   });
-  app.post('/api/v2/devices/:device_name/asks/:ask_id', answerDocs, async (request) => {
+  answerRoute(app, async (request) => {
     const device = ownNameIn(request);
     const answer = readBody(request, AskAnswer);
     if (Buffer.byteLength(answer.text) > MAX_ANSWER_BYTES)

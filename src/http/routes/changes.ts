@@ -4,8 +4,8 @@ import { AppRecord, DeviceGroupRecord } from '../../protocol/info.ts';
 import { Preview } from '../../protocol/plan.ts';
 import type { Api } from '../api.ts';
 import { sendPreview } from '../dry-run.ts';
-import { documented } from '../openapi/documented.ts';
 import { changesErrors, json } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { objectRecord } from '../records.ts';
 import { ChangesBody, readChanges } from '../request/changes.ts';
 import { writeContext } from '../request/context.ts';
@@ -25,13 +25,13 @@ const Changed = z
   })
   .meta({ id: 'Changed' });
 
-const docs = documented({
+const changesRoute = route('POST', '/api/v2/changes', {
   operationId: 'makeChanges',
   action: 'edit',
   carriesRevision: true,
   summary: 'Change several objects in one commit, or none',
   tag: 'changes',
-  querystring: WriteOptions,
+  query: WriteOptions,
   body: ChangesBody,
   reply: [202, json('The commit, and the objects after it.', Changed)],
   errors: { 200: json('The preview, with dry_run=true.', Preview), ...changesErrors },
@@ -39,7 +39,7 @@ const docs = documented({
 
 /** Changes of several objects in one commit (docs/contract.md, 4.6). */
 export function changesRoutes(app: FastifyInstance, api: Api): void {
-  app.post('/api/v2/changes', docs, async (request, reply) => {
+  changesRoute(app, async (request, reply) => {
     const { set, reason } = await readChanges(request, api);
     const context = { ...writeContext(request, 'change'), ...(reason === undefined ? {} : { reason }) };
     if (isDryRun(request)) return sendPreview(reply, await api.writer.preview(set, context), api);

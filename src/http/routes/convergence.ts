@@ -7,12 +7,12 @@ import { parseKey } from '../../protocol/name.ts';
 import type { Entry } from '../../store/entry.ts';
 import type { Served } from '../../store/served.ts';
 import type { Api } from '../api.ts';
-import { documented } from '../openapi/documented.ts';
 import { absentErrors, commonErrors, json, parameterErrors, readErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { nameIn } from '../request/name.ts';
 
 const tag = 'devices';
-const allDocs = documented({
+const allRoute = route('GET', '/api/v2/convergence', {
   operationId: 'getConvergence',
   action: 'read',
   summary: 'Count the devices of each group by their state',
@@ -20,7 +20,7 @@ const allDocs = documented({
   reply: [200, json('The counts.', Convergence)],
   errors: commonErrors,
 });
-const revisionDocs = documented({
+const revisionRoute = route('GET', '/api/v2/convergence/revisions/:revision', {
   operationId: 'getRevisionConvergence',
   action: 'read',
   summary: 'Count the devices that a revision concerns by whether they have it',
@@ -31,7 +31,7 @@ const revisionDocs = documented({
   reply: [200, json('The groups that it concerns: `current` has it, `behind` does not yet.', Convergence)],
   errors: { ...commonErrors, ...absentErrors },
 });
-const appDocs = documented({
+const appRoute = route('GET', '/api/v2/convergence/apps/:app_name', {
   operationId: 'getAppConvergence',
   action: 'read',
   summary: 'Count the devices by which version of an app they have',
@@ -44,26 +44,20 @@ const appDocs = documented({
 
 /** How many devices have what they should have. */
 export function convergenceRoutes(app: FastifyInstance, { fleet, past }: Api): void {
-  app.get('/api/v2/convergence', allDocs, async () =>
-    countDevices(await fleet.known(), fleet.anonymousPolls()),
-  );
-  app.get<{ Params: { revision: string } }>(
-    '/api/v2/convergence/revisions/:revision',
-    revisionDocs,
-    async (request) => {
-      const revision = await past.revision(request.params.revision);
-      const entry = revision === null ? null : await past.appliedEntry(revision);
-      if (revision === null || entry === null) throw revisionAbsent();
-      const known = await fleet.known();
-      return countReached(
-        entry.idSequence ?? Number.MAX_SAFE_INTEGER,
-        concerned(entry, known.standard.served),
-        revision,
-        known,
-      );
-    },
-  );
-  app.get('/api/v2/convergence/apps/:app_name', appDocs, async (request) => {
+  allRoute(app, async () => countDevices(await fleet.known(), fleet.anonymousPolls()));
+  revisionRoute(app, async (request) => {
+    const revision = await past.revision((request.params as { revision: string }).revision);
+    const entry = revision === null ? null : await past.appliedEntry(revision);
+    if (revision === null || entry === null) throw revisionAbsent();
+    const known = await fleet.known();
+    return countReached(
+      entry.idSequence ?? Number.MAX_SAFE_INTEGER,
+      concerned(entry, known.standard.served),
+      revision,
+      known,
+    );
+  });
+  appRoute(app, async (request) => {
     const name = nameIn(request, 'app');
     const known = await fleet.known();
     const present = known.standard.served.apps.get(name);

@@ -7,11 +7,11 @@ import { DEVICE_STATES, DevicePage, DeviceRecord } from '../../protocol/device.t
 import { NAME_PATTERN, Name } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { csvOf } from '../csv.ts';
-import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { deviceAbsent, deviceNameIn } from '../request/device.ts';
 import { pageSize } from '../request/page.ts';
-import { readQuery, Text } from '../request/query.ts';
+import { Text } from '../request/query.ts';
 
 const CURSOR = /^(?:[1-9]\d{0,15}|0)~/;
 
@@ -34,12 +34,12 @@ const Query = z.strictObject({
 });
 
 const tag = 'devices';
-const listDocs = documented({
+const listRoute = route('GET', '/api/v2/devices', {
   operationId: 'listDevices',
   action: 'read',
   summary: 'List the devices, and what each of them has, lacks and fails at',
   tag,
-  querystring: Query,
+  query: Query,
   reply: [200, json('A page of devices. With `format=csv`, all of them in lines.', DevicePage)],
   errors: { ...commonErrors, ...parameterErrors },
 });
@@ -47,7 +47,7 @@ const listDocs = documented({
 const params = z.object({ device_name: Name });
 const DeviceAbsent = z.object({ device_exists: z.literal(false) }).meta({ id: 'DeviceAbsent' });
 const absent = { 403: json('No such device is known, or the request is not permitted.', DeviceAbsent) };
-const readDocs = documented({
+const readRoute = route('GET', '/api/v2/devices/:device_name', {
   operationId: 'getDevice',
   action: 'read',
   summary: 'Read a device: its state, what it lacks, and its latest report',
@@ -59,7 +59,7 @@ const readDocs = documented({
 const Forgotten = z
   .object({ device: z.string(), forgotten: z.literal(true) })
   .meta({ id: 'ForgottenDevice' });
-const forgetDocs = documented({
+const forgetRoute = route('POST', '/api/v2/devices/:device_name/forget', {
   operationId: 'forgetDevice',
   action: 'operate',
   summary: 'Forget what was seen of a device; one that still polls is seen again',
@@ -71,8 +71,8 @@ const forgetDocs = documented({
 
 /** The devices that this manager hears (docs/fleet.md). */
 export function deviceRoutes(app: FastifyInstance, { fleet, lags }: Api): void {
-  app.get('/api/v2/devices', listDocs, async (request, reply) => {
-    const { format, after, sort, page_size: size, q, ...filters } = readQuery(request, Query);
+  listRoute(app, async (request, reply) => {
+    const { format, after, sort, page_size: size, q, ...filters } = request.query;
     const known = await fleet.known();
     const place = { sort, after: after === undefined ? null : placeOf(after) };
     const isCsv = format === 'csv';
@@ -81,14 +81,14 @@ export function deviceRoutes(app: FastifyInstance, { fleet, lags }: Api): void {
     if (isCsv) return reply.type('text/csv; charset=utf-8').send(await csvOf(COLUMNS, rows));
     return { devices: rows, next: next === null ? null : cursorOf(next), total } satisfies DevicePage;
   });
-  app.get('/api/v2/devices/:device_name', readDocs, async (request) => {
+  readRoute(app, async (request) => {
     const known = await fleet.known();
     const device = deviceIn(request, known);
     const row = await rowOf(device, known, lags, true);
     const report = await fleet.latestReport(row.device);
     return { ...row, report: report === null ? null : JSON.parse(report) } satisfies DeviceRecord;
   });
-  app.post('/api/v2/devices/:device_name/forget', forgetDocs, async (request) => {
+  forgetRoute(app, async (request) => {
     const name = deviceNameIn(request);
     if (!(await fleet.forget(name))) throw deviceAbsent(name);
     return { device: name, forgotten: true };

@@ -10,8 +10,8 @@ import { FreeText } from '../../protocol/text.ts';
 import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { sendPreview } from '../dry-run.ts';
-import { documented } from '../openapi/documented.ts';
 import { fileErrors, fileWriteErrors, json } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { writeContext } from '../request/context.ts';
 import { readFields } from '../request/fields.ts';
 import { ObjectPath, objectIn } from '../request/object-path.ts';
@@ -32,7 +32,7 @@ const FileRecord = z
 
 const FileText = z.strictObject({ text: FreeText }).meta({ id: 'FileText' });
 
-const readDocs = documented({
+const readRoute = route('GET', FILE_PATH, {
   operationId: 'getFile',
   action: 'read',
   carriesRevision: true,
@@ -42,14 +42,14 @@ const readDocs = documented({
   reply: [200, json('The file.', FileRecord)],
   errors: fileErrors,
 });
-const writeDocs = documented({
+const writeRoute = route('PUT', FILE_PATH, {
   operationId: 'putFile',
   action: 'edit',
   carriesRevision: true,
   summary: 'Write the file of an object',
   tag: 'changes',
   params: ObjectPath,
-  querystring: WriteOptions,
+  query: WriteOptions,
   body: FileText,
   reply: [202, json('The file after the commit.', FileRecord)],
   errors: { 200: json('The preview, with dry_run=true.', Preview), ...fileWriteErrors },
@@ -57,12 +57,12 @@ const writeDocs = documented({
 
 /** The files of objects as text (docs/contract.md, 4.7). */
 export function fileRoutes(app: FastifyInstance, api: Api): void {
-  app.get(FILE_PATH, readDocs, async (request, reply) => {
+  readRoute(app, async (request, reply) => {
     const key = objectIn(request);
     return sendFile(reply, 200, key, await api.writer.file(key));
   });
 
-  app.put(FILE_PATH, writeDocs, async (request, reply) => {
+  writeRoute(app, async (request, reply) => {
     const key = objectIn(request);
     const present = await api.writer.file(key);
     if (present === null && request.headers['if-match'] !== undefined) throw absentError(key.kind, key.name);

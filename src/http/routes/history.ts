@@ -9,10 +9,10 @@ import { type EntryQuery, type HistoryState, keys } from '../../store/entry.ts';
 import type { Api } from '../api.ts';
 import { countingDevices, type DevicesIn } from '../effects.ts';
 import { entryRecord } from '../history-records.ts';
-import { documented } from '../openapi/documented.ts';
 import { absentErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { nextOf, pageParameters, startOf } from '../request/page.ts';
-import { readQuery, Text } from '../request/query.ts';
+import { Text } from '../request/query.ts';
 
 const OBJECT = new RegExp(`^(app|device_group|device)/${NAME_PATTERN.source.slice(1)}`);
 const Objects = Text.regex(OBJECT, 'must be app/NAME, device_group/NAME or device/NAME');
@@ -46,17 +46,17 @@ const Query = z.strictObject({
   ...pageParameters,
 });
 
-const listDocs = documented({
+const listRoute = route('GET', '/api/v2/history', {
   operationId: 'listHistory',
   action: 'read',
   summary: 'List what happened: commits, operations, refusals, rewrites; newest first',
   tag: 'history',
-  querystring: Query,
+  query: Query,
   reply: [200, json('A page of entries, with their first changes and effects.', HistoryPage)],
   errors: { ...commonErrors, ...parameterErrors, ...absentErrors },
 });
 
-const detailDocs = documented({
+const detailRoute = route('GET', '/api/v2/history/:entry', {
   operationId: 'getHistoryEntry',
   action: 'read',
   summary: 'Read an entry by its number or revision, with the values before and after',
@@ -71,8 +71,8 @@ const detailDocs = documented({
 /** The history: what changed, by whom, when, and which ids it gave. */
 export function historyRoutes(app: FastifyInstance, api: Api): void {
   const { past } = api;
-  app.get('/api/v2/history', listDocs, async (request) => {
-    const parameters = readQuery(request, Query);
+  listRoute(app, async (request) => {
+    const parameters = request.query;
     const { page_size: size } = parameters;
     const query = await entryQuery(parameters, api);
     const { entries, total, state, isCurrent } = await past.list(query, startOf(parameters), size + 1);
@@ -88,8 +88,11 @@ export function historyRoutes(app: FastifyInstance, api: Api): void {
       indexed_until: until === null ? null : new Date(until).toISOString(),
     };
   });
-  app.get<{ Params: { entry: string } }>('/api/v2/history/:entry', detailDocs, async (request) =>
-    detailRecord(await findEntry(request.params.entry, api), await countingDevices(api.fleet)),
+  detailRoute(app, async (request) =>
+    detailRecord(
+      await findEntry((request.params as { entry: string }).entry, api),
+      await countingDevices(api.fleet),
+    ),
   );
 }
 

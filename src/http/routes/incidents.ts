@@ -3,30 +3,30 @@ import * as z from 'zod';
 import { IncidentPage, type IncidentRecord } from '../../protocol/incident.ts';
 import type { Incident } from '../../store/incidents/incident.ts';
 import type { Api } from '../api.ts';
-import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { pageSize } from '../request/page.ts';
-import { readQuery, Text } from '../request/query.ts';
+import { Text } from '../request/query.ts';
 
 const Query = z.strictObject({
   page_size: pageSize(50),
   after: Text.regex(/^[0-9a-f]{12}$/, 'must be a cursor, as `next` of the page before has it').optional(),
 });
 
-const docs = documented({
+const incidentsRoute = route('GET', '/api/v2/incidents', {
   operationId: 'listIncidents',
   action: 'read',
   summary: 'List what is wrong, and what was: the open incidents first, then those that ended',
   tag: 'manager',
-  querystring: Query,
+  query: Query,
   reply: [200, json('A page of incidents, the newest first.', IncidentPage)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 
 /** What is wrong, and what was (docs/fleet.md). */
 export function incidentRoutes(app: FastifyInstance, { incidents }: Api): void {
-  app.get('/api/v2/incidents', docs, async (request) => {
-    const { page_size: size, after } = readQuery(request, Query);
+  incidentsRoute(app, async (request) => {
+    const { page_size: size, after } = request.query;
     const all = incidents.all();
     // One that has ended since the page before is further down now: the list goes on from its end.
     const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { absentError } from '../../change/refusals.ts';
 import { HoldfastError } from '../../errors.ts';
 import { InfoRecord } from '../../protocol/info.ts';
@@ -8,12 +8,14 @@ import { isNotModified, sendNotModified } from '../conditions.ts';
 import { plainTextErrorHandler } from '../errors.ts';
 import type { InfoEntry } from '../info/entries.ts';
 import { JSON_TYPE } from '../json.ts';
-import { documented } from '../openapi/documented.ts';
 import { json, notModified, plainText, readErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { nameIn } from '../request/name.ts';
 import { withRevision } from '../revision.ts';
 
-const docs = documented({
+export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
+
+const infoRoute = route('GET', INFO_ROUTE, {
   operationId: 'getDeviceGroupInfo',
   action: 'poll',
   summary: 'Everything that a device of the group needs; devices poll this',
@@ -32,18 +34,17 @@ const docs = documented({
   },
 });
 
-export const INFO_ROUTE = '/api/v2/device_groups/:device_group_name/info';
-
 /** The endpoint that all devices poll. `info-shortcut.ts` answers most of the polls, so few reach this route. */
 export function infoRoutes(app: FastifyInstance, api: Api): void {
-  app.get(INFO_ROUTE, { ...docs, errorHandler: plainTextErrorHandler(api.now) }, async (request, reply) => {
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const entry = await readInfo(api, nameIn(request, 'device_group'));
     const more = hear(api, request, entry);
     for (let index = 0; index < more.length; index += 2) reply.header(more[index] ?? '', more[index + 1]);
     withRevision(reply, entry.revision).header(GROUP_HEADER, entry.group).header('etag', entry.etag);
     if (isNotModified(request, entry.etag)) return sendNotModified(request, reply);
     return reply.type(JSON_TYPE).send(entry.body);
-  });
+  };
+  infoRoute(app, handler, plainTextErrorHandler(api.now));
 }
 
 /** Has the fleet hear a poll; returns the headers that its reply gets. */

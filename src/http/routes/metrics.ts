@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Api } from '../api.ts';
-import { documented } from '../openapi/documented.ts';
 import { commonErrors, plainText } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 
-const docs = documented({
+const metricsRoute = route('GET', '/metrics', {
   operationId: 'getMetrics',
   action: 'read',
   summary: 'Metrics of the process, the passes and the requests, in the Prometheus text format',
@@ -14,7 +14,7 @@ const docs = documented({
 
 /** The metrics. They reveal which requests the manager gets, so they need credentials. Also counts all requests. */
 export function metricsRoutes(app: FastifyInstance, { metrics }: Api): void {
-  app.get('/metrics', docs, async (_request, reply) => {
+  metricsRoute(app, async (_request, reply) => {
     const { type, text } = await metrics.render();
     return reply
       .type(type)

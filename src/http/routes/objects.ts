@@ -5,8 +5,8 @@ import { DESCRIPTORS } from '../../desired/kinds.ts';
 import type { Kind } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
 import { requireFound, sendObject, sendWritten } from '../one-object.ts';
-import { bodyDocs, documented, documentedWrites, type Tag } from '../openapi/documented.ts';
 import { commonErrors, Empty, json, notModified, readErrors } from '../openapi/replies.ts';
+import { bodyDocs, type Method, route, type Tag, writeRoutes } from '../openapi/route.ts';
 import { bodyRules } from '../request/body-rules.ts';
 import { type BodyRule, readFields } from '../request/fields.ts';
 import { nameIn } from '../request/name.ts';
@@ -34,9 +34,7 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
   const { kind } = object;
   const { collection, partialOp } = DESCRIPTORS[kind];
   const { whole, partial } = bodyRules(kind);
-  const listPath = `/api/v2/${collection}`;
-  const objectPath = `${listPath}/:${nameParameter(kind)}`;
-  const docs = describeRoutes(object);
+  const routes = describeRoutes(object);
   return (app, api) => {
     const write =
       (status: number, op: Write['op'], rule: BodyRule) =>
@@ -50,40 +48,44 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
         );
       };
 
-    app.get(listPath, docs.list, async (_request, reply) => {
+    routes.list(app, async (_request, reply) => {
       const { value, revision } = await api.store.names(kind);
       return sendAtRevision(reply, 200, revision, { [collection]: value });
     });
-    app.get(objectPath, docs.read, async (request, reply) => {
+    routes.read(app, async (request, reply) => {
       const name = nameIn(request, kind);
       const read = await api.store.object(kind, name);
       return sendObject(request, reply, 200, requireFound(read, kind, name));
     });
-    app.post(objectPath, docs.create, write(200, 'create', whole));
-    app.delete(objectPath, docs.delete, async (request, reply) => {
+    routes.create(app, write(200, 'create', whole));
+    routes.delete(app, async (request, reply) => {
       const remove: Write = { kind, op: 'delete', name: nameIn(request, kind) };
       return sendWritten(api, request, reply, remove, (deleted) =>
         sendAtRevision(reply, 200, deleted.object.revision, {}),
       );
     });
-    app.post(`${objectPath}/update`, docs.replace, write(202, 'replace', whole));
-    app.put(`${objectPath}/update`, docs.update, write(202, partialOp, partial));
-    app.patch(`${objectPath}/update`, docs.patch, write(202, partialOp, partial));
+    routes.replace(app, write(202, 'replace', whole));
+    routes.update(app, write(202, partialOp, partial));
+    routes.patch(app, write(202, partialOp, partial));
   };
 }
 
-/** Describes each route for the OpenAPI document. */
+/** Describes each route. */
 function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
   const bodies = bodyRules(kind);
   const { noun, collection } = DESCRIPTORS[kind];
   const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
-  const writes = documentedWrites(tag, 'edit', { kind });
-  const creates = documentedWrites(tag, 'edit', { kind, isCreated: true });
+  const path = `/api/v2/${collection}/:${nameParameter(kind)}`;
+  const writes = writeRoutes(tag, 'edit', { kind });
+  const creates = writeRoutes(tag, 'edit', { kind, isCreated: true });
   const whole = bodyDocs(bodies.whole, `${title}Fields`);
   const partial = bodyDocs(bodies.partial, `${title}Change`);
-  const updated = [202, json(`The updated ${noun}.`, record)] as const;
+  const updates = (method: Method, name: string, summary: string, body: z.ZodType) => {
+    const reply = [202, json(`The updated ${noun}.`, record)] as const;
+    return writes(method, `${path}/update`, { operationId: `${name}${title}`, summary, reply, body });
+  };
   return {
-    list: documented({
+    list: route('GET', `/api/v2/${collection}`, {
       operationId: `list${title}s`,
       action: 'read',
       carriesRevision: true,
@@ -92,7 +94,7 @@ function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
       reply: [200, json('The names, sorted.', Names)],
       errors: commonErrors,
     }),
-    read: documented({
+    read: route('GET', path, {
       operationId: `get${title}`,
       action: 'read',
       summary: summaries.read,
@@ -101,10 +103,19 @@ function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
       reply: [200, json(`The ${noun}.`, record)],
       errors: { ...readErrors(kind), ...notModified },
     }),
-    create: creates(`create${title}`, summaries.create, [200, json(`The new ${noun}.`, record)], whole),
-    delete: writes(`delete${title}`, summaries.delete, [200, json(`The ${noun} is deleted.`, Empty)]),
-    replace: writes(`replace${title}`, summaries.replace, updated, whole),
-    update: writes(`update${title}`, summaries.change, updated, partial),
-    patch: writes(`patch${title}`, summaries.change, updated, partial),
+    create: creates('POST', path, {
+      operationId: `create${title}`,
+      summary: summaries.create,
+      reply: [200, json(`The new ${noun}.`, record)],
+      body: whole,
+    }),
+    delete: writes('DELETE', path, {
+      operationId: `delete${title}`,
+      summary: summaries.delete,
+      reply: [200, json(`The ${noun} is deleted.`, Empty)],
+    }),
+    replace: updates('POST', 'replace', summaries.replace, whole),
+    update: updates('PUT', 'update', summaries.change, partial),
+    patch: updates('PATCH', 'patch', summaries.change, partial),
   };
 }

@@ -4,27 +4,26 @@ import { OPERATIONS, type Operation, OperationPage } from '../../protocol/histor
 import { parseKey } from '../../protocol/name.ts';
 import type { ListedEntry } from '../../store/entry.ts';
 import type { Api } from '../api.ts';
-import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { nextOf, pageParameters, startOf } from '../request/page.ts';
-import { readQuery } from '../request/query.ts';
 
 const Query = z.strictObject(pageParameters);
 
-const docs = documented({
+const operationsRoute = route('GET', '/api/v2/operations', {
   operationId: 'listOperations',
   action: 'read',
   summary: 'List restarts and prunes, with who and when; newest first',
   tag: 'manager',
-  querystring: Query,
+  query: Query,
   reply: [200, json('A page of operations, each with all of its ids.', OperationPage)],
   errors: { ...commonErrors, ...parameterErrors },
 });
 
 /** Restarts and prunes, which raise ids without a commit and so do not appear in git's history. */
 export function operationRoutes(app: FastifyInstance, { past }: Api): void {
-  app.get('/api/v2/operations', docs, async (request) => {
-    const parameters = readQuery(request, Query);
+  operationsRoute(app, async (request) => {
+    const parameters = request.query;
     const { entries, isMore } = await past.operations(startOf(parameters), parameters.page_size);
     return { operations: entries.map(operationRecord), next: nextOf(isMore, entries.at(-1)?.n) };
   });

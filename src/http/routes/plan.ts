@@ -6,9 +6,9 @@ import { BranchPlanRecord } from '../../protocol/plan.ts';
 import type { BranchPlan } from '../../reconcile/branch-plan.ts';
 import type { Api } from '../api.ts';
 import { countingDevices, type DevicesIn, withDevices } from '../effects.ts';
-import { documented } from '../openapi/documented.ts';
 import { commonErrors, Fault, json, parameterErrors, revisionAbsence } from '../openapi/replies.ts';
-import { readQuery, Text } from '../request/query.ts';
+import { route } from '../openapi/route.ts';
+import { Text } from '../request/query.ts';
 
 const Query = z.object({
   revision: Text.max(300, 'must have at most 300 characters').describe(
@@ -16,12 +16,12 @@ const Query = z.object({
   ),
 });
 
-const docs = documented({
+const planRoute = route('GET', '/api/v2/plan', {
   operationId: 'planRevision',
   action: 'read',
   summary: 'What a branch, tag or pull request of the origin would change',
   tag: 'manager',
-  querystring: Query,
+  query: Query,
   reply: [200, json('The plan.', BranchPlanRecord)],
   errors: {
     ...commonErrors,
@@ -33,8 +33,8 @@ const docs = documented({
 
 /** Plans without a checkout (docs/history.md). */
 export function planRoutes(app: FastifyInstance, { branchPlans, fleet, waitLimit }: Api): void {
-  app.get('/api/v2/plan', docs, async (request) => {
-    const { revision } = readQuery(request, Query);
+  planRoute(app, async (request) => {
+    const { revision } = request.query;
     const plan = await withinLimit(waitLimit, branchPlans.plan(revision));
     return planRecord(plan, await countingDevices(fleet));
   });

@@ -8,8 +8,8 @@ import type { Api } from '../api.ts';
 import { ifMatchIn } from '../conditions.ts';
 import { previewOperation, sendPreview } from '../dry-run.ts';
 import { refuseIfNoneMatch, sendObject } from '../one-object.ts';
-import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, conditionErrors, json, readErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { checkExistence } from '../request/checks.ts';
 import { operationContext } from '../request/context.ts';
 import { nameIn } from '../request/name.ts';
@@ -20,7 +20,7 @@ const PruneResult = z.object({ prune_ids: z.record(z.string(), z.int()) }).meta(
 
 const tag = 'device groups';
 
-const allDocs = documented({
+const allRoute = route('POST', '/api/v2/prune', {
   operationId: 'pruneAll',
   action: 'operate',
   carriesRevision: true,
@@ -28,25 +28,25 @@ const allDocs = documented({
   summary: 'Remove unused images on all devices',
   tag,
   reply: [202, json('The new prune_id of each device group.', PruneResult)],
-  querystring: WriteOptions,
+  query: WriteOptions,
   errors: { ...commonErrors, ...conditionErrors, ...bodyErrors },
 });
 
-const groupDocs = documented({
+const groupRoute = route('POST', '/api/v2/device_groups/:device_group_name/prune', {
   operationId: 'pruneDeviceGroup',
   action: 'operate',
   summary: 'Remove unused images on the devices of one group',
   tag,
   object: { kind: 'device_group' },
   needsRevision: true,
-  querystring: WriteOptions,
+  query: WriteOptions,
   reply: [202, json('The device group with its higher prune_id.', DeviceGroupRecord)],
   errors: { ...readErrors('device_group'), ...conditionErrors, ...bodyErrors },
 });
 
 /** Pruning images (docs/contract.md, 4.4): operations that raise ids and make no commit. */
 export function pruneRoutes(app: FastifyInstance, api: Api): void {
-  app.post('/api/v2/prune', allDocs, async (request, reply) => {
+  allRoute(app, async (request, reply) => {
     const groups = (await api.store.names('device_group')).value;
     const objects = groups.map((name) => ({ kind: 'device_group', name }) as const);
     const preview = await previewOperation(api, request, {
@@ -61,7 +61,7 @@ export function pruneRoutes(app: FastifyInstance, api: Api): void {
     return sendAtRevision(reply, 202, revision, { prune_ids: value });
   });
 
-  app.post('/api/v2/device_groups/:device_group_name/prune', groupDocs, async (request, reply) => {
+  groupRoute(app, async (request, reply) => {
     const name = nameIn(request, 'device_group');
     await checkExistence(api, { kind: 'device_group' }, name);
     const key = { kind: 'device_group', name } as const;

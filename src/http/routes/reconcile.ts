@@ -8,12 +8,12 @@ import type { IndexProblem } from '../../reconcile/history/indexer.ts';
 import type { PassError, StandingProblem as ProblemStatus, Status } from '../../reconcile/status.ts';
 import type { Api } from '../api.ts';
 import { sendParts } from '../json.ts';
-import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { REVISION_HEADER } from '../revision.ts';
 
 const tag = 'manager';
-const reconcileDocs = documented({
+const reconcileRoute = route('GET', '/api/v2/reconcile', {
   operationId: 'getReconcileStatus',
   action: 'read',
   summary: 'How far the manager has followed git',
@@ -21,7 +21,7 @@ const reconcileDocs = documented({
   reply: [200, json('How far it has followed git.', Reconcile)],
   errors: commonErrors,
 });
-const reconcileNowDocs = documented({
+const reconcileNowRoute = route('POST', '/api/v2/reconcile', {
   operationId: 'reconcileNow',
   action: 'operate',
   summary: 'Check the branch now',
@@ -41,9 +41,9 @@ export function reconcileRoutes(
   const shown = (): Shown => {
     return { followed, status: reconciler.status(), record: keeper.status(), history: past.problem() };
   };
-  app.get('/api/v2/reconcile', reconcileDocs, async (request, reply) => sendStatus(request, reply, shown()));
+  reconcileRoute(app, async (request, reply) => sendStatus(request, reply, shown()));
 
-  app.post('/api/v2/reconcile', reconcileNowDocs, async (request, reply) => {
+  reconcileNowRoute(app, async (request, reply) => {
     await withinLimit(waitLimit, reconciler.pollOrigin());
     const { applied } = reconciler.status();
     if (applied !== null) reply.header(REVISION_HEADER, applied.revision);

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { forEachYielding, Pace } from '../../async/pace.ts';
 import { check, explain } from '../../desired/explain.ts';
@@ -15,12 +15,12 @@ import {
 import type { Api } from '../api.ts';
 import { reportErrorHandler } from '../errors.ts';
 import { JSON_TYPE, sendParts } from '../json.ts';
-import { documented } from '../openapi/documented.ts';
 import { bodyErrors, commonErrors, json, parameterErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { bodyOf } from '../request/body.ts';
 import { readJson } from '../request/fields.ts';
 import { pageSize } from '../request/page.ts';
-import { parameter, readQuery, Text, WholeNumber } from '../request/query.ts';
+import { parameter, Text, WholeNumber } from '../request/query.ts';
 import { RequestRefused } from '../request-refused.ts';
 import { sendAtRevision, withRevision } from '../revision.ts';
 
@@ -63,18 +63,18 @@ const Query = z
   });
 
 const tag = 'reports';
-const queryDocs = documented({
+const queryRoute = route('GET', '/api/v2/reports', {
   operationId: 'queryReports',
   action: 'read',
   carriesRevision: true,
   needsRevision: false,
   summary: 'Query reports, page by page',
   tag,
-  querystring: Query,
+  query: Query,
   reply: [200, json('A page of reports, in order of arrival.', ReportPageRecord)],
   errors: { ...commonErrors, ...parameterErrors },
 });
-const postDocs = documented({
+const postRoute = route('POST', '/api/v2/reports', {
   operationId: 'sendReports',
   action: 'report',
   carriesRevision: true,
@@ -89,8 +89,8 @@ const postDocs = documented({
 
 /** Reports of devices. */
 export function reportRoutes(app: FastifyInstance, { store, reports: kept, fleet, now }: Api): void {
-  app.get('/api/v2/reports', queryDocs, async (request, reply) => {
-    const query = reportQuery(request);
+  queryRoute(app, async (request, reply) => {
+    const query = reportQuery(request.query);
     const value = await kept.reports(query);
     const revision = (await store.state()).applied?.revision ?? null;
     const isComplete = value.lastId === null || value.data.length === query.pageSize;
@@ -102,8 +102,7 @@ export function reportRoutes(app: FastifyInstance, { store, reports: kept, fleet
     });
   });
 
-  const postOptions = { ...postDocs, errorHandler: reportErrorHandler(now) };
-  app.post('/api/v2/reports', postOptions, async (request, reply) => {
+  const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const reports = await readReports(request);
     // Read first: devices send reports again after an error, so none may follow once they are stored.
     const { applied } = await store.state();
@@ -113,7 +112,8 @@ export function reportRoutes(app: FastifyInstance, { store, reports: kept, fleet
     });
     if (worthKeeping.length > 0) await kept.insertReports(worthKeeping, now());
     return sendAtRevision(reply, 200, applied?.revision ?? null, { accepted: reports.length });
-  });
+  };
+  postRoute(app, receive, reportErrorHandler(now));
 }
 
 /** Yields the text of a page that the store returns in parts. Each part is read after the previous one is sent. */
@@ -146,8 +146,7 @@ function oidRecord(oid: string | null): z.infer<typeof ObjectId> | null {
   return oid === null ? null : { $oid: oid };
 }
 
-function reportQuery(request: FastifyRequest): ReportQuery {
-  const query = readQuery(request, Query);
+function reportQuery(query: z.infer<typeof Query>): ReportQuery {
   const seconds = query.report_creation_time;
   return {
     pageSize: query.page_size,

@@ -13,8 +13,8 @@ import {
 import { isMapValue } from '../../protocol/values.ts';
 import type { StoredObject } from '../../store/objects/port.ts';
 import type { Api } from '../api.ts';
-import { documented } from '../openapi/documented.ts';
 import { json, writeErrors } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { badFields, readJson } from '../request/fields.ts';
 import { isDryRun, reasonAndBase, WriteOptions } from '../request/write-options.ts';
 import { RequestRefused } from '../request-refused.ts';
@@ -28,14 +28,14 @@ const Absent = z
   })
   .meta({ id: 'RollbackRefused' });
 
-const docs = documented({
+const rollbackRoute = route('POST', '/api/v2/rollback', {
   operationId: 'rollback',
   action: 'edit',
   carriesRevision: true,
   needsRevision: false,
   summary: 'Bring objects back as they were at a revision, or take back a commit',
   tag: 'manager',
-  querystring: WriteOptions,
+  query: WriteOptions,
   body: RollbackBody,
   reply: [202, json('The commit, and the ids of the objects.', RollbackResult)],
   errors: {
@@ -48,7 +48,7 @@ const docs = documented({
 
 /** Going back (docs/history.md): a commit like any other, so it sticks. */
 export function rollbackRoutes(app: FastifyInstance, api: Api): void {
-  app.post('/api/v2/rollback', docs, async (request, reply) => {
+  rollbackRoute(app, async (request, reply) => {
     const body = readBody(request);
     const { base, reason: asked } = reasonAndBase(request);
     const reason = body.reason ?? asked;

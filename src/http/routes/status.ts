@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import type { Api } from '../api.ts';
-import { documented } from '../openapi/documented.ts';
 import { commonErrors, json } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 
 const Available = z.object({ api_available: z.boolean() }).meta({ id: 'Status' });
 
@@ -10,7 +10,7 @@ const tag = 'manager';
 const Ok = z.object({ status: z.literal('ok') }).meta({ id: 'Ok' });
 const NotReady = z.object({ status: z.literal('unavailable'), reason: z.string() }).meta({ id: 'NotReady' });
 
-const statusDocs = documented({
+const statusRoute = route('GET', '/api/v2/status', {
   operationId: 'getStatus',
   action: 'poll',
   summary: 'Whether the API is available',
@@ -21,7 +21,7 @@ const statusDocs = documented({
     503: json('The applied state cannot be read from the store, or no revision was ever applied.', Available),
   },
 });
-const healthDocs = documented({
+const healthRoute = route('GET', '/healthz', {
   operationId: 'getHealth',
   action: 'public',
   isProbe: true,
@@ -30,7 +30,7 @@ const healthDocs = documented({
   reply: [200, json('It runs.', Ok)],
   errors: {},
 });
-const readyDocs = documented({
+const readyRoute = route('GET', '/readyz', {
   operationId: 'getReadiness',
   action: 'public',
   isProbe: true,
@@ -44,14 +44,14 @@ const readyDocs = documented({
 export function statusRoutes(app: FastifyInstance, api: Api): void {
   const { store, reconciler } = api;
   const requireReadable = createReadableCheck(api);
-  app.get('/api/v2/status', statusDocs, async (_request, reply) => {
+  statusRoute(app, async (_request, reply) => {
     const isAvailable = await canServe(api, requireReadable);
     return reply.code(isAvailable ? 200 : 503).send({ api_available: isAvailable });
   });
 
-  app.get('/healthz', healthDocs, () => Promise.resolve({ status: 'ok' }));
+  healthRoute(app, () => Promise.resolve({ status: 'ok' }));
 
-  app.get('/readyz', readyDocs, async (_request, reply) => {
+  readyRoute(app, async (_request, reply) => {
     const state = await store.state().catch(() => null);
     if (state === null)
       return reply.code(503).send({ status: 'unavailable', reason: 'the store does not answer' });

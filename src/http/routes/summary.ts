@@ -8,10 +8,10 @@ import { PRODUCT_VERSION } from '../../version.ts';
 import type { Api } from '../api.ts';
 import { isNotModified, sendNotModified } from '../conditions.ts';
 import { JSON_TYPE } from '../json.ts';
-import { documented } from '../openapi/documented.ts';
 import { commonErrors, json, notModified } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 
-const docs = documented({
+const summaryRoute = route('GET', '/api/v2/summary', {
   operationId: 'getSummary',
   action: 'read',
   summary: 'How the fleet is, in a few numbers; with an ETag, for pages that ask again and again',
@@ -22,7 +22,7 @@ const docs = documented({
 
 /** How the fleet is (docs/fleet.md). */
 export function summaryRoutes(app: FastifyInstance, api: Api): void {
-  app.get('/api/v2/summary', docs, async (request, reply) => {
+  summaryRoute(app, async (request, reply) => {
     const body = JSON.stringify(await summaryOf(api));
     const etag = `"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
     reply.header('etag', etag);

@@ -5,8 +5,8 @@ import * as z from 'zod';
 import { equalInConstantTime } from '../../accounts/authenticator.ts';
 import { authorize, FORGE } from '../../accounts/principal.ts';
 import type { Api } from '../api.ts';
-import { documented } from '../openapi/documented.ts';
 import { Fault, json } from '../openapi/replies.ts';
+import { route } from '../openapi/route.ts';
 import { readChunks, tooLarge } from '../request/body.ts';
 import { RequestRefused } from '../request-refused.ts';
 
@@ -18,7 +18,7 @@ const TOO_LARGE = Symbol('too large');
 
 const Accepted = z.object({ accepted: z.literal(true) }).meta({ id: 'AcceptedWebhook' });
 
-const docs = documented({
+const webhookRoute = route('POST', '/webhook', {
   operationId: 'receiveWebhook',
   action: 'notify',
   // A call proves itself by its signature, not by the credentials of an account.
@@ -45,7 +45,7 @@ export async function useWebhook(app: FastifyInstance, api: Api, secret: string 
       const isWhole = await readChunks(payload, BODY_LIMIT, (chunk) => void hmac.update(chunk));
       return isWhole ? hmac.digest('hex') : TOO_LARGE;
     });
-    scope.post('/webhook', docs, async (request, reply) => {
+    webhookRoute(scope, async (request, reply) => {
       if (request.body === TOO_LARGE) {
         // The rest of the body may still be arriving. Without the connection, it need not be read.
         reply.header('connection', 'close');

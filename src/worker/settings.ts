@@ -122,6 +122,7 @@ export const WORKER_SETTINGS = {
     85,
     'disk use in percent above which pulls stop and unused images that this worker pulled are removed',
   ),
+  ALLOW_LOGS: setting(Flag, true, 'false refuses to send logs of containers to people who ask for them'),
   MAX_CONTAINERS: setting(wholeNumber(1, 10_000), 100, 'greatest number of containers of one app'),
   ALLOW_PRIVILEGED: setting(
     Flag,

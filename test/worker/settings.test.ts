@@ -134,6 +134,7 @@ const TABLE: Record<keyof WorkerConfig, { accepts: [string, unknown][]; refuses?
       ['85%', 'must be a whole number from 1 to 100'],
     ],
   },
+  ALLOW_LOGS: { accepts: [['false', false]], refuses: [['no', 'must be true or false']] },
   MAX_CONTAINERS: { accepts: [['1', 1]], refuses: [['0', 'must be a whole number from 1 to 10000']] },
   ALLOW_PRIVILEGED: { accepts: [['false', false]], refuses: [['0', 'must be true or false']] },
   ALLOW_MOUNTS: {
@@ -223,6 +224,7 @@ describe('the settings of the worker', () => {
       HEALTH_NEEDS_MANAGER: true,
       ON_GROUP_GONE: 'stop',
       DISK_HIGH: 85,
+      ALLOW_LOGS: true,
       MAX_CONTAINERS: 100,
       ALLOW_PRIVILEGED: true,
       ALLOW_MOUNTS: null,

@@ -145,6 +145,13 @@ class EngineClient implements Engine {
     );
   }
 
+  async timedLogs(id: string, lines: number, since: number | null): Promise<string[]> {
+    const from = since === null ? '' : `&since=${since.toFixed(9)}`;
+    const options = `stdout=true&stderr=true&timestamps=true&tail=${lines}${from}`;
+    const { body } = await this.#send('GET', `/containers/${encodeURIComponent(id)}/logs?${options}`);
+    return replies.logLines(body).slice(-lines);
+  }
+
   async stats(id: string): Promise<{ cpu: number; memory: number } | null> {
     const path = `/containers/${encodeURIComponent(id)}/stats?stream=false`;
     const { status, body } = await this.#send('GET', path, { accept: [404, 409] });

@@ -30,6 +30,8 @@ export interface Engine {
   remove(id: string): Promise<void>;
   /** Resolves to the last lines that a container wrote, to both streams; empty if they cannot be read. */
   logs(id: string, lines: number): Promise<string[]>;
+  /** `logs` since a time (Unix seconds; null: ever), each line with its time (RFC 3339) before it. Rejects if they cannot be read. */
+  timedLogs(id: string, lines: number, since: number | null): Promise<string[]>;
   /**
    * Resolves to what a running container uses now: percent of one core, and bytes; null if it does not run. Docker needs
    * a second for the answer.

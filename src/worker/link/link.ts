@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, type IncomingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { type AskAnswer, WaitingAsks } from '../../protocol/ask.ts';
 import type { WorkerReport } from '../../protocol/report.ts';
 import { printable } from '../../text/printable.ts';
 import { bodyOf, codeOf, exchange, HttpError } from '../http.ts';
@@ -38,6 +39,12 @@ export interface ManagerLink {
   poll(tags: { newest: string | null; done: string | null }, signal: AbortSignal): Promise<PollResult>;
   /** Sends a report. Rejects only if the signal is aborted. */
   send(report: WorkerReport, signal: AbortSignal): Promise<SendResult>;
+  /** How many asks wait, as the last reply to a poll says. */
+  asksWaiting(): number;
+  /** Resolves to the asks that wait; none if they cannot be read. Rejects only if the signal is aborted. */
+  readAsks(signal: AbortSignal): Promise<WaitingAsks['asks']>;
+  /** Answers one. What the manager says to that changes nothing. Rejects only if the signal is aborted. */
+  answerAsk(id: string, answer: AskAnswer, signal: AbortSignal): Promise<void>;
   /** Ends the connection. */
   close(): void;
 }
@@ -64,6 +71,8 @@ const LARGEST_ANSWER = 64 * 1024;
 /** Names the group of a reply, and in requests the device. */
 const GROUP_HEADER = 'holdfast-device-group';
 const DEVICE_HEADER = 'holdfast-device';
+/** Says how many asks wait. */
+const ASKS_HEADER = 'holdfast-asks';
 
 /** A reply, read to its end. */
 interface Reply {
@@ -108,9 +117,18 @@ export function createLink(settings: LinkSettings): ManagerLink {
         body: (await bodyOf(response, most)).toString('utf8'),
       }),
     );
+  let waiting = 0;
+  const heard: Ask = async (request, signal) => {
+    const reply = await ask(request, signal);
+    waiting = Number(reply.headers[ASKS_HEADER] ?? 0) || 0;
+    return reply;
+  };
   return {
-    poll: (tags, signal) => poll(settings, ask, tags, signal),
+    poll: (tags, signal) => poll(settings, heard, tags, signal),
     send: (report, signal) => send(ask, report, signal),
+    asksWaiting: () => waiting,
+    readAsks: (signal) => readAsks(settings, ask, signal),
+    answerAsk: (id, answer, signal) => answerAsk(settings, ask, id, answer, signal),
     close: () => agent.destroy(),
   };
 }
@@ -242,4 +260,37 @@ async function send(ask: Ask, report: WorkerReport, signal: AbortSignal): Promis
     signal.throwIfAborted();
     return 'failed';
   }
+}
+
+async function readAsks(settings: LinkSettings, ask: Ask, signal: AbortSignal): Promise<WaitingAsks['asks']> {
+  try {
+    const request = { method: 'GET', path: asksPath(settings), headers: {}, most: LARGEST_ANSWER } as const;
+    const { status, body } = await ask(request, signal);
+    const read = status === 200 ? WaitingAsks.safeParse(JSON.parse(body)) : null;
+    return read?.data?.asks ?? [];
+  } catch {
+    signal.throwIfAborted();
+    return [];
+  }
+}
+
+async function answerAsk(
+  settings: LinkSettings,
+  ask: Ask,
+  id: string,
+  answer: AskAnswer,
+  signal: AbortSignal,
+): Promise<void> {
+  const path = `${asksPath(settings)}/${encodeURIComponent(id)}`;
+  const headers = { 'content-type': 'application/json' };
+  try {
+    await ask({ method: 'POST', path, headers, body: JSON.stringify(answer), most: LARGEST_ANSWER }, signal);
+  } catch {
+    // The manager asks again while it waits.
+    signal.throwIfAborted();
+  }
+}
+
+function asksPath({ device }: LinkSettings): string {
+  return `/api/v2/devices/${encodeURIComponent(device() ?? '')}/asks`;
 }

@@ -7,6 +7,7 @@ import type { Parts } from '../parts.ts';
 import { describeAim } from '../status/describe-aim.ts';
 import { isAsWanted } from '../status/status.ts';
 import { type Agent, createAgent } from './agent.ts';
+import { answerAsks } from './asks.ts';
 import { runTasks } from './tasks.ts';
 import { secondsOf } from './time.ts';
 
@@ -49,11 +50,12 @@ async function runForever(agent: Agent): Promise<ExitCode> {
 }
 
 /** Polls, and looks at once if the manager has said something. */
-async function pollAndLook({ poller, device, noteChange }: Agent): Promise<void> {
+async function pollAndLook({ parts, poller, device, noteChange }: Agent): Promise<void> {
   const before = device.memory.reply;
   await poller.poll();
   if (device.memory.reply === before) noteChange();
   else await device.look();
+  await answerAsks(parts, device);
 }
 
 async function openMetrics(agent: Agent) {

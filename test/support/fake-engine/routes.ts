@@ -146,10 +146,14 @@ function inspect(container: FakeContainer): unknown {
   };
 }
 
-/** Each piece of a log has a header with its stream and its length. */
+/** Each piece of a log has a header with its stream and its length. The lines were written a second apart, from 1970 on. */
 function logs({ log }: FakeContainer, query: URLSearchParams): Buffer {
-  const pieces = log.slice(-Number(query.get('tail'))).map((line) => {
-    const text = Buffer.from(`${line}\n`);
+  const isTimed = query.get('timestamps') === 'true';
+  const since = Number(query.get('since') ?? 0);
+  const written = log.map((line, index) => ({ line, at: index }));
+  const found = written.filter(({ at }) => at >= since).slice(-Number(query.get('tail')));
+  const pieces = found.map(({ line, at }) => {
+    const text = Buffer.from(`${isTimed ? `${new Date(at * 1000).toISOString()} ` : ''}${line}\n`);
     const header = Buffer.from([1, 0, 0, 0, 0, 0, 0, 0]);
     header.writeUInt32BE(text.length, 4);
     return Buffer.concat([header, text]);

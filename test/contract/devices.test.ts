@@ -353,6 +353,15 @@ describe('GET /api/v2/convergence', () => {
     expect(await manager.get('/api/v2/devices/no%20name')).toMatchObject({ status: 400 });
   });
 
+  it('knows no device of what is no name, whether a reply to its poll is ready or not', async () => {
+    const manager = await startManager({ files: FILES });
+    await poll(manager, 'no name');
+    await poll(manager, '-pos');
+    const { text } = await manager.get('/metrics');
+    expect(text).toContain('holdfast_anonymous_polls_total{group="edge"} 2\n');
+    expect((await manager.get('/api/v2/devices')).body).toMatchObject({ total: 0 });
+  });
+
   it('is what /metrics shows', async () => {
     const manager = await startManager({ files: FILES });
     await converge(manager, 'pos-1');

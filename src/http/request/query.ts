@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { check } from '../../desired/explain.ts';
 import type { HoldfastError } from '../../errors.ts';
 import { RequestRefused } from '../request-refused.ts';
+import { recordOf } from '../route-record.ts';
 import { badFields } from './fields.ts';
 
 /** A text that is not empty. A key that occurs twice in a query is a list, which no parameter accepts. */
@@ -49,10 +50,11 @@ const MAX_UNKNOWN = 20;
  * Returns the 400 for a write with a bad parameter, or with one that it does not have, since the client expects an effect of
  * it: otherwise `?dryrun=true` would delete. Null for all other requests (docs/contract.md, 5.3).
  */
-export function badParameters({ method, query, routeOptions }: FastifyRequest): HoldfastError | null {
-  const isWrite = method !== 'GET' && method !== 'HEAD' && routeOptions.url?.startsWith('/api/');
-  if (!isWrite) return null;
-  const options = routeOptions.schema?.querystring as z.ZodObject | undefined;
+export function badParameters(request: FastifyRequest): HoldfastError | null {
+  const { method, query } = request;
+  // A forge may call the webhook with anything.
+  if (method === 'GET' || method === 'HEAD' || !recordOf(request).guarded) return null;
+  const options = request.routeOptions.schema?.querystring as z.ZodObject | undefined;
   const known = Object.keys(options?.shape ?? {});
   const unknown = Object.keys(query as object).filter((key) => !known.includes(key));
   const why = 'is not a parameter of this request';

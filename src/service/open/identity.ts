@@ -7,7 +7,7 @@ import type { Source } from '../../source/source.ts';
 /** Which fleet a manager has, for people. */
 export function identityOf({ FLEET_NAME }: Config, { address, remote }: Source): FleetIdentity {
   const page = webAddressOf(remote);
-  const name = basename(address.replace(/\/+$/, ''))
+  const name = basename(address)
     .replace(/^.*:/, '')
     .replace(/\.git$/, '');
   return { fleet: FLEET_NAME ?? (name || 'fleet'), forge: page === null ? null : addressesAt(page) };

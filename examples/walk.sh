@@ -81,6 +81,8 @@ curl --silent --fail --user "$CREDENTIALS" --request POST $HOLDFAST/api/v2/devic
 # What is wrong, and the fleet in a few numbers.
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/incidents
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/summary
+curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/inventory/apps?sort=behind"
+curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/inventory/device_groups
 
 # Reports: send one as a device does, and query it.
 curl --silent --fail --user "$CREDENTIALS" --json '[{"hostname": "till-1", "device_group": "walkers", "report_creation_time": 1700000000, "updated": true}]' $HOLDFAST/api/v2/reports

@@ -7,6 +7,7 @@ import { USUAL_WIDTH } from '../text/wrap.ts';
 import { plan } from './check/plan.ts';
 import { validate } from './check/validate.ts';
 import { actOnApp, prune } from './fleet/act.ts';
+import { apps } from './fleet/apps.ts';
 import { logs, retry } from './fleet/ask.ts';
 import { devices } from './fleet/devices.ts';
 import { status } from './fleet/status.ts';
@@ -83,6 +84,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   rollback: (args, { io }) => rollback(args, io),
   import: (args, { io }) => runImport(args, io),
   status: (args, { io }) => status(args, io),
+  apps: (args, { io }) => apps(args, io),
   devices: (args, { io }) => devices(args, io),
   restart: (args, { io }) => actOnApp('restart', args, io),
   start: (args, { io }) => actOnApp('start', args, io),

@@ -37,6 +37,7 @@ import { historyRoutes } from './routes/history.ts';
 import { incidentRoutes } from './routes/incidents.ts';
 import { infoRoutes } from './routes/info.ts';
 import { useInfoShortcut } from './routes/info-shortcut.ts';
+import { inventoryRoutes } from './routes/inventory.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { planRoutes } from './routes/plan.ts';
@@ -153,6 +154,7 @@ export const ROUTES = [
   convergenceRoutes,
   askRoutes,
   incidentRoutes,
+  inventoryRoutes,
   summaryRoutes,
   statusRoutes,
   reconcileRoutes,

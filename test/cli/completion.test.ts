@@ -10,6 +10,7 @@ import { works } from '../support/tools.ts';
 const run = promisify(execFile);
 
 const WORDS = [
+  'apps',
   'completion',
   'devices',
   'help',

@@ -13,9 +13,7 @@ const FILTERS = ['group', 'state', 'app', 'worker'] as const;
 /** Runs `holdfast devices`: lists the devices that match. */
 export async function devices(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { format, options } = parseCommand<'text' | 'json'>(COMMANDS.devices, args);
-  const { state } = options;
-  if (state !== undefined && !(DEVICE_STATES as readonly unknown[]).includes(state))
-    throw new UsageError(`--state must be one of ${DEVICE_STATES.join(', ')}`);
+  requireChoice('state', options, DEVICE_STATES);
   const manager = requireManager(options, io);
   const query = new URLSearchParams({ page_size: String(PAGE) });
   for (const name of FILTERS) if (options[name] !== undefined) query.set(name, String(options[name]));
@@ -30,4 +28,15 @@ export async function devices(args: readonly string[], io: CommandIo): Promise<E
   else if (rows.length === 0) io.writeError('No device matches.\n');
   else await io.page(`${table(deviceColumns(io.now()), rows, painter(io.hasColors)).slice(1).join('\n')}\n`);
   return EXIT.ok;
+}
+
+/** Throws a UsageError if an option is given that has none of these values. */
+export function requireChoice(
+  name: string,
+  options: Readonly<Record<string, string | boolean | undefined>>,
+  choices: readonly string[],
+): void {
+  const value = options[name];
+  if (value !== undefined && !choices.includes(String(value)))
+    throw new UsageError(`--${name} must be one of ${choices.join(', ')}`);
 }

@@ -82,7 +82,8 @@ function lagOf({ failed, behind, silent, unknown, expected }: GroupCounts): numb
   return failed * 1e6 + behind * 1e3 + silent + (unknown + expected) / 1e6;
 }
 
-type Columns<Row> = readonly (readonly [heading: string, cell: (row: Row) => string])[];
+/** The columns of a table: the heading of each, and what stands in it. */
+export type Columns<Row> = readonly (readonly [heading: string, cell: (row: Row) => string])[];
 
 const GROUP_COLUMNS: Columns<GroupCounts> = [
   ['GROUP', ({ group }) => group],

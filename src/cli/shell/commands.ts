@@ -1,4 +1,5 @@
 import { DEVICE_STATES } from '../../protocol/device.ts';
+import { INVENTORY_SORTS, INVENTORY_STATES } from '../../protocol/inventory.ts';
 import type { SettingTable } from '../../settings/setting.ts';
 import { SETTINGS } from '../../settings/table.ts';
 import { WORKER_SETTINGS } from '../../worker/settings.ts';
@@ -290,6 +291,20 @@ export const COMMANDS = {
     ],
     examples: [['holdfast status --allow-silent 5%', 'for a monitor']],
     problems: 'the fleet is not fine',
+  },
+  apps: {
+    name: 'apps',
+    summary: 'list the apps: how many devices have the last change of each',
+    options: [
+      { name: 'group', value: 'NAME', meaning: 'only those that this device group lists' },
+      { name: 'state', value: 'STATE', meaning: 'only those in this state', choices: INVENTORY_STATES },
+      { name: 'sort', value: 'ORDER', meaning: 'name by default', choices: INVENTORY_SORTS },
+      SERVER,
+      TOKEN_FILE,
+      TEXT_OR_JSON,
+    ],
+    details: MANAGER_FILE,
+    examples: [['holdfast apps --sort behind', 'what is being rolled out']],
   },
   devices: {
     name: 'devices',

@@ -10,7 +10,7 @@ interface Group {
 }
 
 const { validate, plan, history, show, rollback, serve, worker, completion } = COMMANDS;
-const { status, devices, restart, start, stop, prune, logs, retry } = COMMANDS;
+const { status, apps, devices, restart, start, stop, prune, logs, retry } = COMMANDS;
 const GROUPS: readonly Group[] = [
   {
     title: 'The files of the fleet, and their past',
@@ -19,8 +19,8 @@ const GROUPS: readonly Group[] = [
   },
   {
     title: 'The fleet as it is',
-    daily: [status, devices, logs],
-    others: [restart, start, stop, prune, retry],
+    daily: [status, apps, devices],
+    others: [logs, restart, start, stop, prune, retry],
   },
   { title: 'The programs', daily: [serve, worker], others: [completion] },
 ];

@@ -19,6 +19,8 @@ export interface AppliedReads {
   entryOf(revision: string): Promise<ListedEntry | null>;
   /** Resolves to the number of the newest entry of one of these kinds; null if there is none. */
   newest(kinds: readonly EntryKind[]): Promise<number | null>;
+  /** See `HistoryStore.firstSince`. */
+  firstSince: HistoryStore['firstSince'];
   /** Resolves to the ids that an app had, newest first: those of its last 100 entries. */
   versionsOf(app: string): Promise<AppVersion[]>;
 }
@@ -43,6 +45,7 @@ export function createAppliedReads(store: HistoryStore, catchUp: () => Promise<u
       const query = { keys: [], kinds, since: null, until: null, text: null };
       return (await store.entries(query, null, 1)).entries[0]?.n ?? null;
     },
+    firstSince: (idSequence, objects) => store.firstSince(idSequence, objects),
     versionsOf: (app) => catchUp().then(() => versionsOf(keyOf('app', app), store)),
   };
 }

@@ -378,6 +378,24 @@ it('prometheus-rules.yaml uses metrics that the manager has', async () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
 });
 
+it('grafana-fleet.json asks only for metrics that the manager has', async () => {
+  const { panels, templating } = JSON.parse(await readFile(join(EXAMPLES, 'grafana-fleet.json'), 'utf8'));
+  const ofPanels: string[] = panels.flatMap((panel: { targets: { expr: string }[] }) =>
+    panel.targets.map(({ expr }) => expr),
+  );
+  const ofVariables: string[] = templating.list
+    .filter(({ type }: { type: string }) => type === 'query')
+    .map(({ query }: { query: { query: string } }) => query.query);
+  const { text } = await createMetrics(noDevices).render();
+  const metrics = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+  expect(ofPanels.length).toBeGreaterThanOrEqual(panels.length);
+  for (const query of [...ofPanels, ...ofVariables]) {
+    const names = query.match(/\b[a-z]+_\w+(?=\{|\[|,)/g)?.filter((name) => !name.startsWith('label_')) ?? [];
+    expect(names.length, query).toBeGreaterThan(0);
+    for (const name of names) expect(metrics, query).toContain(name);
+  }
+});
+
 const HAS_PROMTOOL = foundOrRequired('promtool', works('promtool', ['--version']));
 
 it.skipIf(!HAS_PROMTOOL)('the alerts of prometheus-rules.yaml fire and stop as in alerts.yaml', async () => {

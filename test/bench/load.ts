@@ -19,6 +19,8 @@ interface LoadRequest {
   method?: string;
   path: string;
   body?: string;
+  /** Beside those of the load. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 interface LoadResult {

@@ -19,7 +19,9 @@ const load = autocannon({
       (_, index) => index % connections === started % Math.min(connections, requests.length),
     );
     started += 1;
-    client.setRequests(own.map((request) => ({ method: 'GET', headers, ...request })));
+    client.setRequests(
+      own.map((request) => ({ method: 'GET', ...request, headers: { ...headers, ...request.headers } })),
+    );
   },
 });
 if (amount !== undefined) {

@@ -1,11 +1,13 @@
 import type { Row } from '../bench.ts';
 import { acts } from './acts.ts';
 import { backfill } from './backfill.ts';
+import { devices } from './devices.ts';
 import { dryRun } from './dry-run.ts';
+import { fleet } from './fleet.ts';
 import { follow } from './follow.ts';
 import { growth } from './growth.ts';
 import { history } from './history.ts';
-import { groups, info, notModified } from './info.ts';
+import { groups, info, named, notModified } from './info.ts';
 import { memory } from './memory.ts';
 import { pollers } from './pollers.ts';
 import { reports } from './reports.ts';
@@ -20,7 +22,10 @@ export const ROWS: Readonly<Record<string, Row>> = {
   info,
   groups,
   'not-modified': notModified,
+  named,
   pollers,
+  fleet,
+  devices,
   served,
   'cold-start': coldStart,
   'warm-start': warmStart,

@@ -122,3 +122,33 @@ export async function notModified(bench: Bench): Promise<Line[]> {
   );
   return [{ ...rateLine('304 beside 200', ours, theirs), target: '>= 1.00', met: ours >= theirs }];
 }
+
+const PAIRS = 10;
+const DEVICES = 1000;
+
+/** Polls that say who they are, compared with polls that have headers of that length which nobody reads. */
+export async function named(bench: Bench): Promise<Line[]> {
+  const fleet = await makeFleet(bench, 4, 1);
+  const manager = await startManager(bench, { folder: fleet.folder });
+  const { headers } = await manager.request('GET', infoPath(0));
+  const done = { 'if-none-match': headers.get('etag') ?? '' };
+  const rate = (device: string, instance: string) => async (): Promise<number> => {
+    const requests = Array.from({ length: DEVICES }, (_, index) => {
+      const own = { [device]: `store-${10_000 + index}`, [instance]: (0x10000000 + index).toString(16) };
+      return { path: infoPath(0), headers: { ...done, ...own } };
+    });
+    return (await sendLoad(bench, { address: manager.address, requests, duration: DURATION }, ['304'])).rate;
+  };
+  const read = rate('holdfast-device', 'holdfast-instance');
+  const unread = rate('unlistened-name', 'unlistened-number');
+  await read();
+  await unread();
+  const [ours, theirs] = await alternate(PAIRS, read, unread);
+  return [
+    {
+      ...rateLine('304 of a poll with the name of a device', ours, theirs),
+      target: '>= 0.95',
+      met: ours / theirs >= 0.95,
+    },
+  ];
+}

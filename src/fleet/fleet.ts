@@ -102,6 +102,7 @@ class HeardFleet implements Fleet {
       ...dependencies,
       take: (slot) => this.#take(slot),
       slots: this.#slots,
+      forget: (name) => void this.#slots.delete(name),
       onLoaded: (heardBefore) => this.#loaded(heardBefore),
       onTurn: () => this.#checkClock(),
     });
@@ -218,7 +219,9 @@ class HeardFleet implements Fleet {
     const known = this.#slots.get(slot.name);
     const live = known ?? { ...slot, ifNoneMatch: undefined, instance: undefined };
     const heard = known === undefined ? 0 : heardAt(known);
-    if (known !== undefined) Object.assign(known, joinSlots(known, slot));
+    // The next poll is compared with what another manager heard.
+    if (known !== undefined)
+      Object.assign(known, joinSlots(known, slot), { ifNoneMatch: undefined, instance: undefined });
     if (heardAt(live) > heard) this.#touch(live);
   }
 

@@ -12,6 +12,8 @@ export interface SavingDependencies {
   now(): number;
   /** Takes a slot from the store, beside what is known. */
   take(slot: DeviceSlot): void;
+  /** Forgets a device that another manager was asked to forget. */
+  forget(name: string): void;
   /** Says that all is loaded, and when a manager listened last before this one; null if none did. */
   onLoaded(heardBefore: number | null): void;
   /** Called before each turn. */
@@ -66,9 +68,11 @@ export class Saving {
 
   /** Resolves once the store has forgotten a device. */
   async dropNow(name: string): Promise<void> {
-    this.drop([name]);
+    const { store, now } = this.#dependencies;
+    this.#changed.delete(name);
+    this.#written.delete(name);
     await this.#running;
-    await this.#dropAll();
+    await store.forget(name, now());
   }
 
   /** Resolves to the latest report of a device as JSON; null if it sent none. */
@@ -146,18 +150,28 @@ export class Saving {
     this.#isLoaded = true;
   }
 
-  /** Takes what other managers know. Says again when a device was heard here if another worker wants its name there. */
+  /** Takes what other managers know. */
   async #read(): Promise<void> {
-    const { store, slots, now, take } = this.#dependencies;
+    const { store, now } = this.#dependencies;
     const at = now();
     if (store.keptSince === null || at - this.#lastRead < READING) return;
-    for (const slot of await store.keptSince(this.#lastRead - CLOCKS_DIFFER)) {
-      const heard = slots.get(slot.name)?.poll?.at ?? 0;
-      take(slot);
-      const isContested = slot.poll !== null && isInConflict(slot.poll.conflict, at);
-      if (isContested && heard > (slot.poll?.at ?? 0)) this.put(slot.name);
-    }
+    for (const slot of await store.keptSince(this.#lastRead - CLOCKS_DIFFER)) this.#takeOther(slot, at);
     this.#lastRead = at;
+  }
+
+  /** Says again when a device was heard here if another worker wants its name, or has it, elsewhere. */
+  #takeOther(slot: DeviceSlot, at: number): void {
+    const { slots, take, forget } = this.#dependencies;
+    const { name, poll, report } = slot;
+    if (poll === null && report === null) {
+      if (!this.#changed.has(name)) forget(name);
+      return;
+    }
+    const heard = slots.get(name)?.poll?.at ?? 0;
+    take(slot);
+    if (poll === null || heard <= poll.at) return;
+    const holder = slots.get(name)?.poll?.instance?.id;
+    if (isInConflict(poll.conflict, at) || holder !== poll.instance?.id) this.put(name);
   }
 
   /**

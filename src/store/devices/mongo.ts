@@ -12,7 +12,10 @@ export interface MongoDeviceParts {
   served(): Promise<Served>;
 }
 
-/** The document of a device; `_id` is its name. `keptAt` is when a manager wrote it last, Unix milliseconds. */
+/**
+ * The document of a device; `_id` is its name. `keptAt` is when a manager wrote it last, Unix milliseconds. One without halves is
+ * of a device that was forgotten then, or (0) that is about to be written.
+ */
 interface DeviceDocument extends Pick<DeviceSlot, 'poll' | 'report'> {
   _id: string;
   keptAt: number;
@@ -29,7 +32,12 @@ interface ReportDocument {
 /** Not a name: it stands for when a manager last said that it hears devices. */
 const HEARD = ' heard';
 
+const EMPTY = { poll: null, report: null };
+const KNOWN = { $or: [{ _id: HEARD }, { poll: { $ne: null } }, { report: { $ne: null } }] };
+
 const PAGE = 2000;
+/** How long other managers can read that a device was forgotten, in milliseconds. */
+const FORGOTTEN = 600_000;
 
 /** The devices of a store in MongoDB. Managers change halves of slots that they heard later than what is there. */
 export function mongoDevices({ connection, served }: MongoDeviceParts): DeviceStore {
@@ -40,7 +48,7 @@ export function mongoDevices({ connection, served }: MongoDeviceParts): DeviceSt
       run(async (db) => {
         let page: DeviceSlot[] = [];
         let heardAt: number | null = null;
-        for await (const document of devices(db).find()) {
+        for await (const document of devices(db).find(KNOWN)) {
           if (document._id === HEARD) heardAt = document.keptAt;
           else page.push(slotOf(document));
           if (page.length < PAGE) continue;
@@ -66,6 +74,7 @@ export function mongoDevices({ connection, served }: MongoDeviceParts): DeviceSt
         await devices(db).deleteMany({ _id: { $in: [...names] } });
         await reports(db).deleteMany({ _id: { $in: [...names] } });
       }),
+    forget: (name, at) => run((db) => forget(db, name, at)),
     latestReport: (name) => run(async (db) => (await reports(db).findOne({ _id: name }))?.body ?? null),
     keptSince: (at) =>
       run(async (db) => {
@@ -75,6 +84,14 @@ export function mongoDevices({ connection, served }: MongoDeviceParts): DeviceSt
         return found.map(slotOf);
       }),
   };
+}
+
+/** Keeps an empty document for a while, which other managers read. */
+async function forget(db: Db, name: string, at: number): Promise<void> {
+  await devices(db).updateOne({ _id: name }, { $set: { ...EMPTY, keptAt: at } });
+  await reports(db).deleteOne({ _id: name });
+  const isOld = { $gt: 0, $lt: at - FORGOTTEN };
+  await devices(db).deleteMany({ ...EMPTY, keptAt: isOld, _id: { $ne: HEARD } });
 }
 
 /** Creates documents without halves, so that what follows needs no upsert: two of one name at once would collide. */
@@ -89,7 +106,7 @@ async function createMissing(db: Db, names: readonly string[]): Promise<void> {
     missing.map((_id) => ({
       updateOne: {
         filter: { _id },
-        update: { $setOnInsert: { poll: null, report: null, keptAt: 0 } },
+        update: { $setOnInsert: { ...EMPTY, keptAt: 0 } },
         upsert: true,
       },
     })),
@@ -105,9 +122,11 @@ function changesOf({ slot }: KeptSlot, keptAt: number): AnyBulkWriteOperation<De
   return halves.flatMap((half) => {
     if (half === null) return [];
     const [key, value] = half;
-    const isOlder = { $or: [{ [key]: null }, { [`${key}.at`]: { $lt: value.at } }] };
+    const isNotLater = { $or: [{ [key]: null }, { [`${key}.at`]: { $lte: value.at } }] };
     return [
-      { updateOne: { filter: { _id: slot.name, ...isOlder }, update: { $set: { [key]: value, keptAt } } } },
+      {
+        updateOne: { filter: { _id: slot.name, ...isNotLater }, update: { $set: { [key]: value, keptAt } } },
+      },
     ];
   });
 }

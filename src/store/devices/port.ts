@@ -20,8 +20,13 @@ export interface DeviceStore {
   put(slots: readonly KeptSlot[], at: number): Promise<void>;
   /** Forgets these devices, and their reports in the slots. */
   drop(names: readonly string[]): Promise<void>;
+  /** Forgets a device, and has other managers forget it. `at` is the present time, Unix milliseconds. */
+  forget(name: string, at: number): Promise<void>;
   /** Resolves to the latest report of a device as JSON; null if it sent none. */
   latestReport(name: string): Promise<string | null>;
-  /** Resolves to slots that other managers may have kept since then (Unix milliseconds); null if there are no other managers. */
+  /**
+   * Resolves to slots that other managers may have kept since then (Unix milliseconds), without halves for devices that they
+   * were asked to forget; null if there are no other managers.
+   */
   keptSince: ((at: number) => Promise<DeviceSlot[]>) | null;
 }

@@ -92,6 +92,12 @@ function joinPolls(one: PolledHalf | null, other: PolledHalf | null): PolledHalf
     newer.instance !== null &&
     older.instance.id !== newer.instance.id &&
     newer.at - older.at < AT_ONCE;
-  if (!isContested || (older.instance?.since ?? 0) > (newer.instance?.since ?? 0)) return newer;
-  return { ...older, conflict: { since: older.conflict?.since ?? newer.at, at: newer.at } };
+  const conflict = laterOf(older.conflict, newer.conflict);
+  if (!isContested || (older.instance?.since ?? 0) > (newer.instance?.since ?? 0))
+    return { ...newer, conflict };
+  return { ...older, conflict: { since: conflict?.since ?? newer.at, at: newer.at } };
+}
+
+function laterOf(one: PolledHalf['conflict'], other: PolledHalf['conflict']): PolledHalf['conflict'] {
+  return (one?.at ?? 0) > (other?.at ?? 0) ? one : other;
 }

@@ -33,6 +33,7 @@ export function sqliteDevices({ session, reader, writer, checkSpace }: SqliteDev
         await table.put(slots, at);
       }, 'NORMAL'),
     drop: (names) => session.write(() => table.drop(names), 'NORMAL'),
+    forget: (name) => session.write(() => table.drop([name]), 'NORMAL'),
     latestReport: (name) => session.read(() => reads.report(name)),
     keptSince: null,
   };

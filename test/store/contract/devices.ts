@@ -72,12 +72,27 @@ export function devicesContract(open: OpenStore): void {
       expect(await test.store.latestReport('pos-1')).toBeNull();
     });
 
+    it('forgets a device that it is asked to forget, and keeps it again once it is heard', async () => {
+      const slot = { name: 'pos-1', poll: POLL, report: REPORT };
+      await test.store.put([{ slot, report: '1' }], 1);
+      await test.store.forget('pos-1', 2000);
+      await test.store.forget('never-seen', 2000);
+      expect(await all()).toEqual([]);
+      expect(await test.store.latestReport('pos-1')).toBeNull();
+      await test.store.put([{ slot: { ...slot, report: null } }], 3000);
+      expect(await all()).toEqual([{ ...slot, report: null }]);
+      await test.store.forget('never-seen', 10_000_000);
+      expect((await all()).length).toBe(1);
+      expect(await test.store.load(() => undefined)).toBe(3000);
+    });
+
     it('keeps as many as there are', async () => {
       const names = Array.from({ length: 4500 }, (_, index) => `d-${String(index).padStart(5, '0')}`);
-      await test.store.put(
-        names.map((name) => ({ slot: { name, poll: POLL, report: null } })),
-        1,
-      );
+      for (const from of [0, 1500, 3000])
+        await test.store.put(
+          names.slice(from, from + 1500).map((name) => ({ slot: { name, poll: POLL, report: null } })),
+          1,
+        );
       expect((await all()).map(({ name }) => name)).toEqual(names);
     });
 

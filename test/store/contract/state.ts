@@ -152,6 +152,7 @@ export function stateContract(open: OpenStore): void {
       load: (store) => store.load(() => undefined),
       put: (store) => store.put([], AT),
       drop: (store) => store.drop(['pos-1']),
+      forget: (store) => store.forget('pos-1', 1),
       latestReport: (store) => store.latestReport('pos-1'),
       expireReports: (store) => store.expireReports(AT),
     };

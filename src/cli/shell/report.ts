@@ -17,7 +17,7 @@ export interface Shown extends Omit<Problem, 'code'> {
 
 /** What devices will do, and how many of them, if a manager was asked. */
 export interface CountedEffect extends Effect {
-  devices?: number;
+  devices?: number | null;
   /** How many of these are silent. */
   silent?: number;
 }
@@ -138,9 +138,9 @@ export function effectLines(title: string, effects: readonly CountedEffect[], pa
   return [title, ...rows, ''];
 }
 
-/** `6,212 devices (24 silent)`; null if they were not counted. */
+/** `6,212 devices (24 silent)`; null if they are not known. */
 export function devicesText({ devices, silent = 0 }: CountedEffect): string | null {
-  if (devices === undefined) return null;
+  if (devices == null) return null;
   const text = `${devices.toLocaleString('en')} device${devices === 1 ? '' : 's'}`;
   return silent === 0 ? text : `${text} (${silent.toLocaleString('en')} silent)`;
 }

@@ -4,7 +4,8 @@ import { helpText } from '../../src/cli/shell/help.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { runCli } from '../support/command.ts';
 
-const NAMES = 'serve, validate, plan, history, show, rollback, import, worker and completion';
+const NAMES =
+  'serve, validate, plan, history, show, rollback, import, status, apps, devices, restart, start, stop, logs, retry, prune, worker and completion';
 const COMMANDS = `The commands are ${NAMES}`;
 
 describe('runCommand', () => {
@@ -63,7 +64,7 @@ describe('runCommand', () => {
 
   it.each([
     [[], `name a command; the commands are ${NAMES}`],
-    [['start'], `"start" is not a command. ${COMMANDS}`],
+    [['begin'], `"begin" is not a command. ${COMMANDS}`],
     [['export'], `"export" is not a command. ${COMMANDS}`],
     [['report'], `"report" is not a command. ${COMMANDS}`],
     [['restore'], `"restore" is not a command. ${COMMANDS}`],
@@ -189,7 +190,7 @@ describe('plan', () => {
   it.each([
     [
       ['--frob'],
-      '--frob is not an option of plan, which takes [FOLDER], --against REVISION, --exit-code, --watch and --format FORMAT',
+      '--frob is not an option of plan, which takes [FOLDER], --against REVISION, --exit-code, --devices-from ADDRESS, --token-file FILE, --watch and --format FORMAT',
     ],
     [['--exitcode'], '--exitcode is not an option of plan; did you mean --exit-code?'],
     [['--against'], '--against needs a value: --against REVISION'],

@@ -55,9 +55,14 @@ export class Saving {
     this.#dependencies = dependencies;
   }
 
-  /** Has a slot written within two seconds, and with it the device's latest report (JSON) if there is a new one. */
+  /**
+   * Has a slot written within two seconds, and with it the device's latest report (JSON) if there is a new one. While nothing can
+   * be written, few reports are remembered.
+   */
   put(name: string, report?: string): void {
-    this.#changed.set(name, report ?? this.#changed.get(name));
+    const known = this.#changed.get(name);
+    const isKept = this.#failure === null || this.#changed.size < AT_ONCE || known !== undefined;
+    this.#changed.set(name, (isKept ? report : undefined) ?? known);
   }
 
   /** Has these devices forgotten in the store, too. */
@@ -190,10 +195,18 @@ export class Saving {
     await this.#dropAll();
     if (isLook && this.#changed.size === 0) await this.#put(new Map());
     while (this.#changed.size > 0) {
-      const part = new Map([...this.#changed].slice(0, AT_ONCE));
-      for (const name of part.keys()) this.#changed.delete(name);
-      await this.#put(part);
+      await this.#put(this.#takeChanges());
     }
+  }
+
+  #takeChanges(): Changes {
+    const part: Changes = new Map();
+    for (const [name, report] of this.#changed) {
+      if (part.size === AT_ONCE) break;
+      part.set(name, report);
+      this.#changed.delete(name);
+    }
+    return part;
   }
 
   async #dropAll(): Promise<void> {

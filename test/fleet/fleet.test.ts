@@ -23,6 +23,7 @@ const REPORT = {
 /** A fleet over a store of its own, whose time passes as `wait` says. */
 class Story {
   now = START;
+  isStoreFull = false;
   #elapsed = 0;
   #fleet: Fleet | null = null;
   #store: Awaited<ReturnType<typeof openSqliteStore>> | null = null;
@@ -47,8 +48,13 @@ class Story {
       defaults: appDefaults([]),
       random: randomBytes,
     });
+    const { devices } = this.#store;
     this.#fleet = createFleet({
-      store: this.#store.devices,
+      store: {
+        ...devices,
+        put: (slots, at) =>
+          this.isStoreFull ? Promise.reject(new Error('the disk is full')) : devices.put(slots, at),
+      },
       asks: createAsks({ store: this.#store.asks, newId: () => '', now: () => this.now }),
       silentAfter: this.#silentAfter,
       goneAfter: 604_800 * SECOND,
@@ -57,7 +63,7 @@ class Story {
       now: () => this.now,
       elapsed: () => this.#elapsed,
       onFailure: (error) => {
-        throw error;
+        if (!this.isStoreFull) throw error;
       },
       onRecovered: () => undefined,
     });
@@ -228,5 +234,28 @@ describe('a report of ten thousand failing apps', () => {
     }
     expect(digests[1]).toBe(digests[0]);
     expect(digests[2]).not.toBe(digests[0]);
+  });
+});
+
+describe('reports while nothing can be written', () => {
+  it('are remembered of some devices alone, and of all once that is over', async () => {
+    const told = await story({ mostDevices: 10_000 });
+    const names = Array.from({ length: 3000 }, (_, index) => `pos-${index}`);
+    const remembered = async (): Promise<number> => {
+      const reports = await Promise.all(
+        names.map((hostname) => {
+          told.fleet.onReport({ ...REPORT, hostname });
+          return told.fleet.latestReport(hostname);
+        }),
+      );
+      return reports.filter((report) => report !== null).length;
+    };
+    told.isStoreFull = true;
+    told.poll({});
+    await told.wait(1);
+    expect(await remembered()).toBe(2000);
+    told.isStoreFull = false;
+    await told.wait(20);
+    expect(await remembered()).toBe(3000);
   });
 });

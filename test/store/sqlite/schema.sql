@@ -66,6 +66,12 @@ CREATE TABLE device_reports (
   name TEXT PRIMARY KEY,
   body TEXT NOT NULL
 ) STRICT;
+CREATE TABLE incidents (
+  id TEXT PRIMARY KEY,
+  until INTEGER,
+  body TEXT NOT NULL
+) STRICT;
+CREATE INDEX incidents_by_end ON incidents (until);
 CREATE TABLE acts (
   number INTEGER NOT NULL,
   part INTEGER NOT NULL,

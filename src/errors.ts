@@ -63,13 +63,16 @@ export interface ErrorDetails {
     };
   /** `hint`: how to make it known. */
   absent: {
-    missing?: 'app' | 'device_group' | 'revision' | 'entry';
+    missing?: 'app' | 'device_group' | 'device' | 'revision' | 'entry';
     apps?: readonly string[];
     hint?: string;
   };
-  present: { existing?: 'app' | 'device_group' };
+  present: { existing?: 'app' | 'device_group' | 'device' };
   'moved-on': Record<never, never>;
-  conflict: Files & OwnCommit & WayBack & { rows?: number; copied?: number };
+  /** `devices`: the first of `devices_total` that stand in the way. */
+  conflict: Files &
+    OwnCommit &
+    WayBack & { rows?: number; copied?: number; devices?: readonly string[]; devices_total?: number };
   /** `commits`: it is unknown whether these, one per draft, are published. */
   unavailable: Files & OwnCommit & Diagnosis & { commits?: readonly string[] };
   refused: Files & Diagnosis;

@@ -16,6 +16,18 @@ export function presentError(kind: Kind, name: string): HoldfastError<'present'>
   return new HoldfastError('present', message, { existing: kind });
 }
 
+/** How many devices an error names. */
+const MOST_DEVICES = 20;
+
+/** Returns the error of a delete of a group that files of devices name. */
+export function groupHasDevices(group: string, devices: readonly string[]): HoldfastError<'conflict'> {
+  const message = `files of devices name device group "${group}": move these devices to another group first`;
+  return new HoldfastError('conflict', message, {
+    devices: [...devices].sort().slice(0, MOST_DEVICES),
+    devices_total: devices.length,
+  });
+}
+
 /** Returns the error of a group that lists apps which do not exist; `details.apps` names them. */
 export function unknownApps(names: readonly string[]): HoldfastError<'absent'> {
   const message = `there is no app ${names.map((name) => `"${name}"`).join(', ')}`;

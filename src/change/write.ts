@@ -1,5 +1,6 @@
 import type { Faults } from '../faults.ts';
 import type { AppBody, AppChange, AppDefaults } from '../protocol/app.ts';
+import type { DeviceBody } from '../protocol/device-fields.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import { keyOf, type ObjectKey } from '../protocol/name.ts';
 import type { Preview } from '../protocol/plan.ts';
@@ -27,6 +28,12 @@ export type DeviceGroupWrite = { kind: 'device_group'; name: string } & (
   | { op: 'delete' }
 );
 
+/** A requested change of one device. */
+export type DeviceWrite = { kind: 'device'; name: string } & (
+  | { op: 'create' | 'replace' | 'change'; fields: DeviceBody }
+  | { op: 'delete' }
+);
+
 /** A requested text of the file at a path, in place of all that the file has now. The path is one of this object. */
 export interface FileWrite extends ObjectKey {
   op: 'file';
@@ -39,7 +46,7 @@ export interface FileWrite extends ObjectKey {
 }
 
 /** A requested change of one object, or of one of its files. */
-export type Write = AppWrite | DeviceGroupWrite | FileWrite;
+export type Write = AppWrite | DeviceGroupWrite | DeviceWrite | FileWrite;
 
 /** Changes that are made together, in one commit, or not at all. */
 export interface ChangeSet {

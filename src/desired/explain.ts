@@ -154,7 +154,7 @@ function emptyOf(expected: string, path: readonly (string | number)[]): string |
 function unknownField(key: string, known: readonly string[]): string {
   const meant = OTHER_NAMES[key.toLowerCase()];
   if (meant !== undefined && known.includes(meant)) return `is called ${meant} here`;
-  const kind = Object.values(DESCRIPTORS).find(({ required }) => known.includes(required));
+  const kind = Object.values(DESCRIPTORS).find(({ telling: [field = ''] }) => known.includes(field));
   if (kind?.assigned.includes(key))
     return `does not belong in a file: ${kind.one} is named by its file name, and the manager assigns ids; remove it`;
   // With two mistakes allowed, `services` would stand for `devices`.

@@ -46,7 +46,7 @@ function unread(path: string): string {
   const isObject = /\/[^/]+\.ya?ml$/i.test(path) && meant !== undefined;
   if (isObject && folder !== meant) return `is not read: it must be in ${meant}/; move it there`;
   if (isObject) return 'is not read: its name must end in .yaml or .yml, in lower case; rename it';
-  return `is not read: ${EXPECTED.join(' and ')}; move or remove it`;
+  return `is not read: ${EXPECTED.slice(0, -1).join(', ')} and ${EXPECTED.at(-1)}; move or remove it`;
 }
 
 function objectRole(kind: Kind, name: string): FileRole {

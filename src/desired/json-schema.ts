@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { AppFields, appDefaults } from '../protocol/app.ts';
+import { DeviceFields } from '../protocol/device-fields.ts';
 import { DeviceGroup } from '../protocol/device-group.ts';
 
 /** The default of the setting `DEFAULT_NETWORKS`, for the hints of editors. */
@@ -20,4 +21,5 @@ function schemaText(schema: z.ZodType, title: string, defaults: Readonly<Record<
 export const SCHEMA_FILES: Readonly<Record<string, string>> = {
   'app.schema.json': schemaText(AppFields, 'Holdfast app', { ...appDefaults(USUAL_NETWORKS) }),
   'device-group.schema.json': schemaText(DeviceGroup, 'Holdfast device group', {}),
+  'device.schema.json': schemaText(DeviceFields, 'Holdfast device', {}),
 };

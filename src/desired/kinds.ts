@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { APP_FIELDS, AppBody, AppChange, type AppDefaults, AppFields } from '../protocol/app.ts';
+import { completeDevice, DeviceBody, DeviceFields } from '../protocol/device-fields.ts';
 import { DeviceGroup, DeviceGroupChange } from '../protocol/device-group.ts';
 import type { Kind } from '../protocol/name.ts';
 import { completeApp } from './app.ts';
@@ -19,8 +20,10 @@ interface KindDescriptor {
   collection: string;
   /** Names of the fields that users write, in the order in which they are shown. */
   fields: readonly string[];
-  /** The one field that no object of this kind is without, and that no other kind has. */
-  required: string;
+  /** The one field that no object of this kind is without, and that no other kind has; null if all can be left out. */
+  required: string | null;
+  /** The fields by which a file of this kind is known, if it is in the folder of another one. */
+  telling: readonly string[];
   /** What a file needs, with an example. */
   needs: string;
   /**
@@ -45,6 +48,7 @@ export const DESCRIPTORS: Readonly<Record<Kind, KindDescriptor>> = {
     collection: 'apps',
     fields: APP_FIELDS,
     required: 'container_image',
+    telling: ['container_image'],
     needs: 'at least container_image, such as "container_image: nginx:1.27"',
     assigned: ['app_name', 'app_id', '_id'],
     schemas: { file: AppFields, body: AppBody, change: AppChange },
@@ -59,10 +63,26 @@ export const DESCRIPTORS: Readonly<Record<Kind, KindDescriptor>> = {
     collection: 'device_groups',
     fields: Object.keys(DeviceGroup.shape),
     required: 'apps',
+    telling: ['apps'],
     needs: 'apps, such as "apps: [web]"',
     assigned: ['device_group', 'device_group_id', 'prune_id', '_id'],
     schemas: { file: DeviceGroup, body: DeviceGroup, change: DeviceGroupChange },
     partialOp: 'replace',
     complete: (fields) => fields as DeviceGroup,
+  },
+  device: {
+    noun: 'device',
+    one: 'a device',
+    folder: 'devices',
+    nearFolder: /^(devices?|machines?|hosts?)$/,
+    collection: 'devices',
+    fields: Object.keys(DeviceFields.shape),
+    required: null,
+    telling: ['device_group', 'variables'],
+    needs: 'fields such as "device_group: stores"',
+    assigned: ['device', 'device_id', '_id'],
+    schemas: { file: DeviceFields, body: DeviceBody, change: DeviceBody },
+    partialOp: 'change',
+    complete: (fields) => completeDevice(fields),
   },
 };

@@ -40,9 +40,13 @@ function composeFile(value: Fields): Mistake | null {
 
 function otherKind(kind: Kind, value: Fields): Mistake | null {
   const own = DESCRIPTORS[kind];
-  const other = Object.values(DESCRIPTORS).find(({ required }) => required in value);
-  if (other === undefined || own.required in value) return null;
-  const { required: field, noun, folder } = other;
+  if (own.telling.some((field) => field in value)) return null;
+  const others = Object.values(DESCRIPTORS).flatMap((other) =>
+    other.telling.map((field) => ({ ...other, field })),
+  );
+  const other = others.find(({ field }) => field in value && !own.fields.includes(field));
+  if (other === undefined) return null;
+  const { field, noun, folder } = other;
   const message = `${field} is a field of ${noun}s, and this is the file of ${own.one}; move it to ${folder}/`;
   return { path: [field], code: 'field-unknown', message };
 }
@@ -56,6 +60,7 @@ const COLLECTIONS = [
   'networks',
   'devices',
   'apps',
+  'variables',
   'command',
   'entrypoint',
   'labels',

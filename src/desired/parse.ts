@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { AppDefaults } from '../protocol/app.ts';
 import type { Kind } from '../protocol/name.ts';
 import type { Fields } from '../protocol/values.ts';
-import { type Content, membersOf } from './content.ts';
+import { type Content, namedIn } from './content.ts';
 import { check, explain } from './explain.ts';
 import { DESCRIPTORS } from './kinds.ts';
 import { mistakeOf, notIndented } from './mistakes.ts';
@@ -17,8 +17,8 @@ import {
 } from './yaml/document.ts';
 
 /**
- * The content of one file, or its problems. `memberPositions` has the position of each app of a group in the file, for
- * problems that depend on other files.
+ * The content of one file, or its problems. `memberPositions` has the position in the file of each object that it names
+ * (`namedIn`), for problems that depend on other files.
  */
 export type ParsedFile =
   | { ok: true; content: Content; memberPositions: readonly Position[] }
@@ -41,9 +41,11 @@ export function parseObjectText(kind: Kind, text: string, defaults: AppDefaults)
   if (!fields.ok) return fields;
   const { document, value } = fields.value;
   const content = compact(DESCRIPTORS[kind].complete(value, defaults));
-  const members = membersOf(content);
+  const { names } = namedIn(content);
   const memberPositions =
-    members.length === 0 ? NO_POSITIONS : members.map((_, index) => document.positionOf(['apps', index]));
+    names.length === 0
+      ? NO_POSITIONS
+      : names.map((_, index) => document.positionOf(kind === 'device' ? ['device_group'] : ['apps', index]));
   return { ok: true, content, memberPositions };
 }
 
@@ -69,12 +71,17 @@ function checkFields(
   kind: Kind,
   document: YamlDocument,
 ): ReadResult<{ document: YamlDocument; value: Fields }> {
-  const parsed = check<Fields>(DESCRIPTORS[kind].schemas.file, document.value);
+  const parsed = check<Fields>(DESCRIPTORS[kind].schemas.file, contentOf(kind, document));
   if (parsed.success) return { ok: true, value: { document, value: parsed.data } };
   const mistake = mistakeOf(kind, document.value);
   if (mistake === null) return { ok: false, problems: fieldProblems(kind, document, parsed.error) };
   const { path, code, message } = mistake;
   return { ok: false, problems: [{ ...document.positionOf(path), code, message }] };
+}
+
+/** An empty file is an object without fields, where there can be one. */
+function contentOf(kind: Kind, { value }: YamlDocument): unknown {
+  return DESCRIPTORS[kind].required === null ? (value ?? {}) : value;
 }
 
 function fieldProblems(kind: Kind, document: YamlDocument, error: z.ZodError): TextProblem[] {

@@ -1,8 +1,9 @@
 import type { App } from '../protocol/app.ts';
+import type { Device } from '../protocol/device-fields.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import { type Kind, keyOf } from '../protocol/name.ts';
-import { type Content, membersOf } from './content.ts';
-import { GroupsByApp } from './groups-by-app.ts';
+import { type Content, namedIn } from './content.ts';
+import { Holders } from './holders.ts';
 import { MapOver, type Table } from './map-over.ts';
 import { NO_POSITIONS, type ParsedFile } from './parse.ts';
 import {
@@ -36,9 +37,11 @@ export interface DesiredObject<C extends Content = Content> {
   path: string;
   blob: string;
   content: C | undefined;
-  /** The position of each app of a group in its file; empty for an app. */
+  /** The position in its file of each object that it names. */
   memberPositions: readonly Position[];
 }
+
+type HoldersOf = Readonly<Record<Exclude<Kind, 'device'>, Holders>>;
 
 /** How many files have their problems merged into the list at once: some milliseconds, even with 100,000 other files. */
 const FILES_OF_A_PIECE = 2000;
@@ -58,8 +61,9 @@ export class DesiredState {
   #files: Table<string, StateFile> = new Map();
   /** By key: the sorted paths of the files that claim the name. */
   #paths: Table<string, string[]> = new Map();
-  #groupsByApp = new GroupsByApp();
-  /** Keys that lost one of several files. Its apps are no longer listed, although the remaining files can list them. */
+  /** The objects whose valid files name one of a kind. */
+  #holders: HoldersOf = { app: new Holders(), device_group: new Holders() };
+  /** Keys that lost one of several files. What it named is no longer listed, although the remaining files can name it. */
   readonly #unlisted = new Set<string>();
   /** Paths of the files that have problems. */
   #faulty = new Set<string>();
@@ -73,7 +77,7 @@ export class DesiredState {
   /** Returns a copy, to try changes in. Some milliseconds of work for ten thousand files. */
   copy(): DesiredState {
     this.#relistMembers();
-    return this.#with(new Map(this.#files), new Map(this.#paths), this.#groupsByApp.copy());
+    return this.#with(new Map(this.#files), new Map(this.#paths), 'copy');
   }
 
   /**
@@ -82,18 +86,19 @@ export class DesiredState {
    */
   over(): DesiredState {
     this.#relistMembers();
-    return this.#with(new MapOver(this.#files), new MapOver(this.#paths), this.#groupsByApp.over());
+    return this.#with(new MapOver(this.#files), new MapOver(this.#paths), 'over');
   }
 
   #with(
     files: Table<string, StateFile>,
     paths: Table<string, string[]>,
-    groupsByApp: GroupsByApp,
+    make: 'copy' | 'over',
   ): DesiredState {
     const copy = new DesiredState();
     copy.#files = files;
     copy.#paths = paths;
-    copy.#groupsByApp = groupsByApp;
+    const { app, device_group } = this.#holders;
+    copy.#holders = { app: app[make](), device_group: device_group[make]() };
     copy.#faulty = new Set(this.#faulty);
     copy.#problems = this.#problems;
     copy.#changed = new Set(this.#changed);
@@ -145,10 +150,20 @@ export class DesiredState {
     return this.object('device_group', name) as DesiredObject<DeviceGroup> | undefined;
   }
 
+  device(name: string): DesiredObject<Device> | undefined {
+    return this.object('device', name) as DesiredObject<Device> | undefined;
+  }
+
   /** Returns the names of the groups whose valid files list this app. */
   groupsListing(app: string): Iterable<string> {
     this.#relistMembers();
-    return this.#groupsByApp.of(app);
+    return this.#holders.app.of(app);
+  }
+
+  /** Returns the names of the devices whose valid files name this group. */
+  devicesIn(group: string): Iterable<string> {
+    this.#relistMembers();
+    return this.#holders.device_group.of(group);
   }
 
   /** Applies changes of files. Returns the keys of the objects that may have changed. */
@@ -217,9 +232,9 @@ export class DesiredState {
     const key = keyOf(file.kind, file.name);
     const claimed = this.#paths.get(key) ?? [];
     const paths = claimed.toSpliced(claimed.indexOf(path), 1);
-    const members = membersIn(file);
-    for (const app of members) this.#groupsByApp.remove(app, file.name);
-    if (paths.length > 0 && members.length > 0) this.#unlisted.add(key);
+    const { kind, names } = namedInFile(file);
+    for (const name of names) this.#holders[kind].remove(name, file.name);
+    if (paths.length > 0 && names.length > 0) this.#unlisted.add(key);
     this.#setPaths(key, paths);
     return key;
   }
@@ -231,7 +246,7 @@ export class DesiredState {
     else this.#markFiles(paths);
   }
 
-  /** Lists the apps of the remaining files again: once for each name, however many of its files were removed. */
+  /** Lists what the remaining files name again: once for each name, however many of its files were removed. */
   #relistMembers(): void {
     for (const key of this.#unlisted) for (const path of this.#paths.get(key) ?? []) this.#listMembers(path);
     this.#unlisted.clear();
@@ -240,7 +255,8 @@ export class DesiredState {
   #listMembers(path: string): void {
     const file = this.#files.get(path);
     if (file === undefined || file.kind === null) return;
-    for (const app of membersIn(file)) this.#groupsByApp.add(app, file.name);
+    const { kind, names } = namedInFile(file);
+    for (const name of names) this.#holders[kind].add(name, file.name);
   }
 
   /** Notes which files have problems. `paths` are all files that claim one name. */
@@ -287,7 +303,7 @@ function merge(some: readonly Problem[], others: readonly Problem[]): Problem[] 
   return merged.concat(others.slice(next));
 }
 
-/** The apps that a file lists. */
-function membersIn(file: StateFile): readonly string[] {
-  return file.kind !== null && file.parsed.ok ? membersOf(file.parsed.content) : [];
+/** The objects that a file names. */
+function namedInFile(file: StateFile): ReturnType<typeof namedIn> {
+  return namedIn(file.kind !== null && file.parsed.ok ? file.parsed.content : null);
 }

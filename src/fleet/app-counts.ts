@@ -1,6 +1,5 @@
 import type { DeviceState } from '../protocol/device.ts';
-import type { Known } from './fleet.ts';
-import { judge } from './state.ts';
+import { everyDevice, judge, type Known } from './state.ts';
 
 /** How the devices whose group lists an app have it. */
 export interface AppCounts {
@@ -38,10 +37,10 @@ export function countingApps(known: Known): (app: string) => AppCounts {
   };
 }
 
-function sumsOf({ slots, standard }: Known): Map<string, GroupSums> {
+function sumsOf(known: Known): Map<string, GroupSums> {
   const sums = new Map<string, GroupSums>();
-  for (const slot of slots.values()) {
-    const { group, state, order } = judge(slot, standard);
+  for (const slot of everyDevice(known)) {
+    const { group, state, order } = judge(slot, known.standard);
     if (group === null) continue;
     const sum: GroupSums = sums.get(group) ?? {
       devices: 0,

@@ -1,6 +1,5 @@
 import type { AppConvergence, Convergence, DeviceState, GroupCounts } from '../protocol/device.ts';
-import type { Known } from './fleet.ts';
-import { groupOf, judge } from './state.ts';
+import { everyDevice, groupOf, judge, type Known } from './state.ts';
 
 /** A version of an app: its id, and the id sequence and revision with which it was given. */
 export interface AppVersion {
@@ -12,10 +11,8 @@ export interface AppVersion {
 type Counts = Omit<GroupCounts, 'group'>;
 
 /** Counts the devices of each group by their state; they are counted anew at each call, so that no count can drift. */
-export function countDevices(
-  { slots, standard }: Known,
-  anonymousPolls: ReadonlyMap<string, number>,
-): Convergence {
+export function countDevices(known: Known, anonymousPolls: ReadonlyMap<string, number>): Convergence {
+  const { standard } = known;
   const groups = new Map<string, Counts>();
   const totals = noDevices();
   for (const name of standard.served.groups.keys()) groups.set(name, noDevices());
@@ -23,7 +20,7 @@ export function countDevices(
     countsOf(group, groups).anonymous_polls = polls;
     totals.anonymous_polls += polls;
   }
-  for (const slot of slots.values()) {
+  for (const slot of everyDevice(known)) {
     const { group, state } = judge(slot, standard);
     add(totals, state);
     // Who only reports can invent groups, and each would be a label of the metrics.
@@ -38,12 +35,12 @@ export function countReached(
   order: number,
   names: readonly string[],
   revision: string,
-  { slots, standard }: Known,
+  known: Known,
 ): Convergence {
   const groups = new Map(names.map((name) => [name, noDevices()]));
   const totals = noDevices();
-  for (const slot of slots.values()) {
-    const { group, state, order: reached } = judge(slot, standard);
+  for (const slot of everyDevice(known)) {
+    const { group, state, order: reached } = judge(slot, known.standard);
     const counts = group === null ? undefined : groups.get(group);
     if (counts === undefined) continue;
     const shown = reachedState(state, reached, order);
@@ -58,16 +55,12 @@ function reachedState(state: DeviceState, reached: number | null, order: number)
 }
 
 /** Counts the devices whose group lists an app by the version of it that they have; `versions` are newest first. */
-export function countVersions(
-  app: string,
-  versions: readonly AppVersion[],
-  { slots, standard }: Known,
-): AppConvergence {
+export function countVersions(app: string, versions: readonly AppVersion[], known: Known): AppConvergence {
   const counts = versions.map(() => 0);
   let older = 0;
-  for (const slot of slots.values()) {
-    const { group: name, order } = judge(slot, standard);
-    const group = standard.served.groups.get(name ?? '');
+  for (const slot of everyDevice(known)) {
+    const { group: name, order } = judge(slot, known.standard);
+    const group = known.standard.served.groups.get(name ?? '');
     if (order === null || !group?.apps.includes(app)) continue;
     const index = order >= group.order ? 0 : versions.findIndex(({ idSequence }) => idSequence <= order);
     if (counts[index] === undefined) older += 1;
@@ -81,10 +74,10 @@ export function countVersions(
 }
 
 /** How many devices are in each group. */
-export function devicesByGroup({ slots }: Pick<Known, 'slots'>): Map<string, number> {
+export function devicesByGroup(known: Known): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const slot of slots.values()) {
-    const group = groupOf(slot);
+  for (const slot of everyDevice(known)) {
+    const group = groupOf(slot, known.standard.served);
     if (group !== null) counts.set(group, (counts.get(group) ?? 0) + 1);
   }
   return counts;

@@ -7,7 +7,7 @@ import type { Asks } from './asks.ts';
 import { hearPoll, hearReport, isSameWord, type Poll, pauseOf } from './hear.ts';
 import { factsOf } from './report-facts.ts';
 import { Saving } from './saving.ts';
-import { heardAt, type Standard } from './state.ts';
+import { heardAt, type Known } from './state.ts';
 
 /** The devices of this manager: what they say when they poll and report. */
 export interface Fleet {
@@ -35,12 +35,6 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
-/** All that is known of devices at one time. */
-export interface Known {
-  slots: ReadonlyMap<string, Readonly<DeviceSlot>>;
-  standard: Standard;
-}
-
 /** What the fleet depends on. */
 export interface FleetDependencies {
   store: DeviceStore;
@@ -50,7 +44,7 @@ export interface FleetDependencies {
   goneAfter: number;
   /** Which reports of workers that say their version are kept: all, those that say something new, or none. */
   keeps: 'all' | 'changes' | 'latest';
-  /** The most names that are kept. */
+  /** The most names that are kept of devices without a file. */
   mostDevices: number;
   /** Unix milliseconds. */
   now(): number;
@@ -92,6 +86,8 @@ class HeardFleet implements Fleet {
   #offset: number;
   #heardBefore: number | null = null;
   #served: Promise<Served> | null = null;
+  /** The devices that had a file when that was read last. */
+  #declared: Served['devices'] = new Map();
 
   constructor(dependencies: FleetDependencies) {
     this.#dependencies = dependencies;
@@ -144,9 +140,10 @@ class HeardFleet implements Fleet {
   async known(): Promise<Known> {
     await this.#saving.loaded();
     this.#checkClock();
-    const { now, silentAfter, goneAfter } = this.#dependencies;
+    const { now, silentAfter, goneAfter, mostDevices } = this.#dependencies;
     const listening = { since: this.#since, before: this.#heardBefore };
     const standard = { served: await this.#readServed(), now: now(), silentAfter, listening };
+    this.#forgetOldest(this.#slots.size - mostDevices - this.#declared.size);
     this.#forget(firstWhile(this.#slots.values(), (slot) => standard.now - heardAt(slot) > goneAfter));
     return { slots: this.#slots, standard };
   }
@@ -194,18 +191,22 @@ class HeardFleet implements Fleet {
 
   #newSlot(name: string): Live {
     const { mostDevices } = this.#dependencies;
-    if (this.#slots.size >= mostDevices) this.#forgetOldest(Math.ceil(mostDevices * PORTION));
+    if (this.#slots.size >= mostDevices + this.#declared.size)
+      this.#forgetOldest(Math.ceil(mostDevices * PORTION));
     return { name, poll: null, report: null, ifNoneMatch: undefined, instance: undefined };
   }
 
   #forgetOldest(count: number): void {
+    if (count <= 0) return;
     let rest = count;
-    this.#forget(firstWhile(this.#slots.values(), () => rest-- > 0));
+    this.#forget(firstWhile(this.#slots.values(), ({ name }) => this.#declared.has(name) || rest-- > 0));
   }
 
+  /** Forgets those of these that have no file. */
   #forget(slots: readonly Live[]): void {
-    for (const { name } of slots) this.#slots.delete(name);
-    this.#saving.drop(slots.map(({ name }) => name));
+    const names = slots.map(({ name }) => name).filter((name) => !this.#declared.has(name));
+    for (const name of names) this.#slots.delete(name);
+    this.#saving.drop(names);
   }
 
   /** Moves the slot behind all others. */
@@ -233,7 +234,6 @@ class HeardFleet implements Fleet {
     this.#heardBefore = heardBefore === null ? null : Math.min(heardBefore, now);
     const slots = [...this.#slots.values()].sort((one, other) => heardAt(one) - heardAt(other));
     for (const slot of slots) this.#touch(slot);
-    this.#forgetOldest(slots.length - this.#dependencies.mostDevices);
   }
 
   /** A jump of the clock is no time in which somebody was silent: it counts as a pause of the manager. */
@@ -258,7 +258,9 @@ class HeardFleet implements Fleet {
     const reading = this.#served ?? this.#dependencies.store.served();
     this.#served = reading;
     try {
-      return await reading;
+      const served = await reading;
+      this.#declared = served.devices;
+      return served;
     } catch (error) {
       // The next call reads again.
       if (this.#served === reading) this.#served = null;

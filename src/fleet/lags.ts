@@ -1,6 +1,6 @@
 import type { HistoryStore } from '../store/history/port.ts';
 import type { Served } from '../store/served.ts';
-import { missingOf } from './state.ts';
+import { lacksOwn, missingOf } from './state.ts';
 
 /** How far a device of a group is behind. */
 export interface Lag {
@@ -12,8 +12,8 @@ export interface Lag {
 
 /** Finds out since when devices are behind. */
 export interface Lags {
-  /** `order` is what a device of this group has reached; there must be a change that it lacks. */
-  of(group: string, order: number, served: Served): Promise<Lag>;
+  /** `order` is what this device of this group has reached; there must be a change that it lacks. */
+  of(device: string, group: string, order: number, served: Served): Promise<Lag>;
 }
 
 /** The most answers that are kept. They stay true: the first change after an order is always the same one. */
@@ -28,11 +28,12 @@ export function createLags(
 ): Lags {
   const kept = new Map<string, Lag>();
   return {
-    of: async (group, order, served) => {
-      const key = `${served.fleet} ${group} ${order}`;
+    of: async (device, group, order, served) => {
+      const own = lacksOwn(device, order, served) ? device : '';
+      const key = `${served.fleet} ${group} ${order} ${own}`;
       const known = kept.get(key);
       if (known !== undefined) return known;
-      const objects = objectsOf(missingOf(group, order, served));
+      const objects = objectsOf(missingOf(device, group, order, served));
       const read = () => history.firstSince(order, objects);
       const first = (await read()) ?? (await catchUp().then(read));
       if (first?.appliedAt == null || first.idSequence === null) return UNKNOWN;

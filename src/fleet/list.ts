@@ -2,10 +2,18 @@ import { Pace } from '../async/pace.ts';
 import type { DeviceRow, DeviceState } from '../protocol/device.ts';
 import type { DeviceAccess, DeviceSlot } from '../store/devices/slot.ts';
 import type { Served } from '../store/served.ts';
-import type { Known } from './fleet.ts';
 import { isInConflict } from './hear.ts';
 import type { Lag, Lags } from './lags.ts';
-import { groupOf, heardAt, type JudgedDevice, judge, missingOf } from './state.ts';
+import {
+  everyDevice,
+  groupOf,
+  heardAt,
+  type JudgedDevice,
+  judge,
+  type Known,
+  lacksOwn,
+  missingOf,
+} from './state.ts';
 
 /** Selects devices that have all of these properties. */
 export interface DeviceQuery {
@@ -77,11 +85,12 @@ export async function listDevices(
   return { rows, next: last === undefined ? null : { value: last.value, name: last.name }, total };
 }
 
-/** Devices that match, in no particular order. The slots are copied, since one that polls moves to the end of them. */
-function* matching(query: DeviceQuery, { slots, standard }: Known): Generator<JudgedDevice> {
+/** Devices that match, in no particular order. */
+function* matching(query: DeviceQuery, known: Known): Generator<JudgedDevice> {
+  const { standard } = known;
   const matches = matcherOf(query);
-  for (const slot of [...slots.values()]) {
-    if (!matches(slot, groupOf(slot))) continue;
+  for (const slot of everyDevice(known)) {
+    if (!matches(slot, groupOf(slot, standard.served))) continue;
     const device = judge(slot, standard);
     if (query.state !== undefined && device.state !== query.state) continue;
     if (query.app === undefined || concerns(query.app, device, query.state, standard)) yield device;
@@ -167,11 +176,12 @@ class LagTimes {
   }
 
   async setSince(device: JudgedDevice): Promise<void> {
-    const { group, order } = device;
+    const { group, order, slot } = device;
     if (group === null || order === null) return;
-    const key = `${order} ${group}`;
+    const key = `${order} ${group} ${lacksOwn(slot.name, order, this.#served) ? slot.name : ''}`;
     const found = this.#found.get(key);
-    device.since = found === undefined ? (await this.#lags.of(group, order, this.#served)).since : found;
+    device.since =
+      found === undefined ? (await this.#lags.of(slot.name, group, order, this.#served)).since : found;
     this.#found.set(key, device.since);
   }
 }
@@ -184,19 +194,19 @@ export async function rowOf(
   isWhole = false,
 ): Promise<DeviceRow> {
   const { slot, group, state, order } = device;
-  const missing = group === null || order === null ? [] : missingOf(group, order, served);
+  const missing = group === null || order === null ? [] : missingOf(slot.name, group, order, served);
   const lag: Lag =
     group === null || order === null || missing.length === 0
       ? { since: device.since, revision: served.revision }
-      : await lags.of(group, order, served);
+      : await lags.of(slot.name, group, order, served);
   const since = state === 'behind' ? lag.since : device.since;
   return {
     device: slot.name,
     device_group: group,
-    declared: false,
+    declared: device.isDeclared,
     state,
     since: timeOf(since),
-    last_seen: timeOf(heardAt(slot)),
+    last_seen: timeOf(heardAt(slot) || null),
     has: order === null ? null : { revision: lag.revision, seq: order },
     missing: isWhole ? missing : missing.slice(0, MOST_MISSING),
     failed: slot.report?.failed ?? [],

@@ -1,9 +1,16 @@
+import type { DeclaredDevice } from '../protocol/device.ts';
 import type { AppRecord, DeviceGroupRecord, InfoRecord } from '../protocol/info.ts';
-import type { GroupInfo, StoredApp, StoredGroup, StoredObject } from '../store/objects/port.ts';
+import type { GroupInfo, StoredApp, StoredDevice, StoredGroup, StoredObject } from '../store/objects/port.ts';
 
 /** Converts a stored object to the form that the API shows. */
-export function objectRecord(object: StoredObject): AppRecord | DeviceGroupRecord {
+export function objectRecord(object: StoredObject): AppRecord | DeviceGroupRecord | DeclaredDevice {
+  if (object.kind === 'device') return declaredDevice(object);
   return object.kind === 'app' ? appRecord(object) : deviceGroupRecord(object);
+}
+
+/** Returns the members of a device's record that its file has. */
+function declaredDevice({ name, content }: StoredDevice): DeclaredDevice {
+  return { device: name, device_group: content.device_group ?? null, variables: content.variables };
 }
 
 export function appRecord({ name, content, appId, oid }: StoredApp): AppRecord {

@@ -21,7 +21,7 @@ export interface IdState {
   idSequence: number;
 }
 
-/** Which id a counter gives: an app's `app_id`, or a group's `device_group_id` or `prune_id`. */
+/** Which id a counter gives: an app's `app_id`, a group's `device_group_id` or `prune_id`, or a device's `device_id`. */
 export type CounterKind = Kind | 'prune';
 
 /** Returns the kind of the objects that have such a counter. */

@@ -1,6 +1,7 @@
-import { type Content, membersOf } from '../desired/content.ts';
-import { GroupsByApp } from '../desired/groups-by-app.ts';
+import { type Content, namedIn } from '../desired/content.ts';
+import { Holders } from '../desired/holders.ts';
 import type { App } from '../protocol/app.ts';
+import type { Device } from '../protocol/device-fields.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import { KINDS, type Kind, keyOf } from '../protocol/name.ts';
 import type { Step } from './step.ts';
@@ -10,15 +11,18 @@ export class AppliedState {
   #contents: Readonly<Record<Kind, Map<string, Content>>> = {
     app: new Map(),
     device_group: new Map(),
+    device: new Map(),
   };
-  #groupsByApp = new GroupsByApp();
+  /** The objects that name one of a kind. */
+  #holders = { app: new Holders(), device_group: new Holders() };
 
   /** Returns a copy, which stays as it is. */
   copy(): AppliedState {
     const copy = new AppliedState();
-    const { app, device_group } = this.#contents;
-    copy.#contents = { app: new Map(app), device_group: new Map(device_group) };
-    copy.#groupsByApp = this.#groupsByApp.copy();
+    const { app, device_group, device } = this.#contents;
+    copy.#contents = { app: new Map(app), device_group: new Map(device_group), device: new Map(device) };
+    const holders = this.#holders;
+    copy.#holders = { app: holders.app.copy(), device_group: holders.device_group.copy() };
     return copy;
   }
 
@@ -43,9 +47,18 @@ export class AppliedState {
     return this.content('device_group', name) as DeviceGroup | undefined;
   }
 
+  device(name: string): Device | undefined {
+    return this.content('device', name) as Device | undefined;
+  }
+
   /** Returns the names of the groups whose applied content lists this app. */
   groupsListing(app: string): Iterable<string> {
-    return this.#groupsByApp.of(app);
+    return this.#holders.app.of(app);
+  }
+
+  /** Returns the names of the devices whose applied content names this group. */
+  devicesIn(group: string): Iterable<string> {
+    return this.#holders.device_group.of(group);
   }
 
   /** Returns the keys of all applied objects. */
@@ -56,10 +69,11 @@ export class AppliedState {
   /** Sets the content of an object; null removes it. */
   set(kind: Kind, name: string, content: Content | null): void {
     const contents = this.#contents[kind];
-    for (const app of membersOf(contents.get(name))) this.#groupsByApp.remove(app, name);
+    const [before, after] = [namedIn(contents.get(name)), namedIn(content)];
+    for (const named of before.names) this.#holders[before.kind].remove(named, name);
     if (content === null) contents.delete(name);
     else contents.set(name, content);
-    for (const app of membersOf(content)) this.#groupsByApp.add(app, name);
+    for (const named of after.names) this.#holders[after.kind].add(named, name);
   }
 
   /** Applies the steps to this state, as the store applies them. */

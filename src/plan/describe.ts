@@ -46,7 +46,8 @@ function summaries(step: Step): string[] {
   if (step.before === null) return ['create'];
   if (step.after === null) return ['delete'];
   if (step.kind === 'device_group') return [summarizeMembers(step.before, step.after), 'apps'];
-  const { before, after } = step;
+  const before: Content = step.before;
+  const after: Content = step.after;
   const fields = changedFields(before, after);
   const long = fields.map((field) =>
     summarizeField(field, before[field as keyof Content], after[field as keyof Content]),
@@ -67,6 +68,7 @@ export function changedFields(before: Content, after: Content): string[] {
 /** Leaves out the values of lists and maps: they are long, and those of `env_vars` can be secrets. */
 function summarizeField(field: string, before: unknown, after: unknown): string {
   if (field === 'container_image') return `${field} ${imageChange(String(before), String(after))}`;
+  if (field === 'device_group') return `${field} ${before ?? 'none'} -> ${after ?? 'none'}`;
   return typeof after === 'boolean' ? `${field} ${before} -> ${after}` : field;
 }
 

@@ -1,8 +1,8 @@
 import type { App } from '../protocol/app.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import { keyOf } from '../protocol/name.ts';
-import type { AppliedView } from './plan.ts';
 import type { AppStep, Step } from './step.ts';
+import type { AppliedView } from './views.ts';
 
 /** What the devices of these groups will do to the containers of an app once a plan is applied. */
 export interface Effect {
@@ -20,10 +20,7 @@ export function effectsOf(steps: readonly Step[], applied: AppliedView): Effect[
   const effects = new Map<string, Effect>();
   const planned: Planned = new Map(steps.map((step) => [keyOf(step.kind, step.name), step]));
   for (const step of steps) {
-    const found =
-      step.kind === 'app'
-        ? effectsOfAppStep(step, planned, applied)
-        : effectsOfGroupStep(step.name, planned, applied);
+    const found = effectsOfStep(step, planned, applied);
     for (const { app, action, group } of found) {
       const key = `${app}/${action}`;
       const effect = effects.get(key) ?? { app, action, groups: [] };
@@ -42,6 +39,12 @@ interface GroupEffect {
   app: string;
   action: Effect['action'];
   group: string;
+}
+
+/** That of a device is no group's: `deviceMoves` has words for it. */
+function effectsOfStep(step: Step, planned: Planned, applied: AppliedView): GroupEffect[] {
+  if (step.kind === 'app') return effectsOfAppStep(step, planned, applied);
+  return step.kind === 'device_group' ? effectsOfGroupStep(step.name, planned, applied) : [];
 }
 
 /**
@@ -85,4 +88,26 @@ function membersAfter(group: string, planned: Planned, applied: AppliedView): re
 function appAfter(name: string, planned: Planned, applied: AppliedView): App | null | undefined {
   const step = planned.get(keyOf('app', name));
   return step === undefined ? applied.app(name) : (step.after as App | null);
+}
+
+/**
+ * Returns a sentence for each device that the steps move to another group, with what it starts and stops: "till-0412 moves from
+ * stores to canary: starts pos-ui-next, stops pos-ui".
+ */
+export function deviceMoves(steps: readonly Step[], applied: AppliedView): string[] {
+  const planned: Planned = new Map(steps.map((step) => [keyOf(step.kind, step.name), step]));
+  return steps.flatMap((step) => {
+    if (step.kind !== 'device') return [];
+    const [from, to] = [step.before?.device_group, step.after?.device_group];
+    if (from === undefined || to === undefined || from === to) return [];
+    const before = (applied.group(from)?.apps ?? []).filter((app) => applied.app(app)?.running);
+    const after = membersAfter(to, planned, applied).filter(
+      (app) => appAfter(app, planned, applied)?.running,
+    );
+    const does = [
+      ['starts', after.filter((app) => !before.includes(app))] as const,
+      ['stops', before.filter((app) => !after.includes(app))] as const,
+    ].flatMap(([verb, apps]) => (apps.length === 0 ? [] : `${verb} ${apps.join(', ')}`));
+    return `${step.name} moves from ${from} to ${to}: ${does.join(', ') || 'starts and stops nothing'}`;
+  });
 }

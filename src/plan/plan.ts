@@ -1,16 +1,22 @@
 import { fileProblem, type Problem, withFile } from '../desired/problem.ts';
 import { runToEnd } from '../desired/run-to-end.ts';
-import type { DesiredObject, DesiredState } from '../desired/state.ts';
+import type { DesiredObject } from '../desired/state.ts';
 import type { DeviceGroup } from '../protocol/device-group.ts';
 import { type Kind, keyOf, NAME_PATTERN, parseKey } from '../protocol/name.ts';
 import { sameValue } from '../protocol/values.ts';
-import type { AppliedState } from './applied.ts';
-import { type FileOrigin, orderSteps, type Step } from './step.ts';
-
-/** The part of the desired state that planning reads. */
-export type DesiredView = Pick<DesiredState, 'app' | 'group' | 'groupsListing'>;
-/** The part of the applied state that planning reads. */
-export type AppliedView = Pick<AppliedState, 'app' | 'group' | 'groupsListing'>;
+import { planDevice } from './plan-device.ts';
+import { orderSteps, type Step } from './step.ts';
+import {
+  type AppliedView,
+  type DesiredView,
+  groupsAfter,
+  isAvailable,
+  isKeptBy,
+  type ObjectPlanning,
+  originOf,
+  type Suggest,
+  type Views,
+} from './views.ts';
 
 /** The steps to take, and the problems that keep other objects from changing. */
 export interface Plan {
@@ -27,8 +33,8 @@ export interface Plan {
  * This is the only planner: the command line, API writes, the status and passes all use it, so that a preview shows
  * what will be applied.
  *
- * Three kinds of changes are held back: of an object whose file is invalid; of a group that lists an app which does not
- * exist or was never valid; and the delete of an app that is in the last good list of a group which is held back.
+ * Three kinds of changes are held back: of an object whose file is invalid; of a group or device that names an app or group
+ * which does not exist or was never valid; and the delete of what the last good content of one that is held back names.
  */
 export function makePlan(
   keys: Iterable<string>,
@@ -38,9 +44,6 @@ export function makePlan(
 ): Plan {
   return runToEnd(planning(keys, desired, applied, suggest));
 }
-
-/** Returns the app that an unknown name probably stands for, for messages; null if there is none. */
-export type Suggest = (unknown: string) => string | null;
 
 /**
  * `makePlan` in pieces, for callers that let other work run in between. No piece reads more than one group's list.
@@ -54,13 +57,10 @@ export function* planning(
 ): Generator<undefined, Plan, undefined> {
   const steps: Step[] = [];
   const problems = new Map<string, Problem[]>();
-  const after = groupsAfter(desired, applied);
+  const views: Views = { desired, applied, after: groupsAfter(desired, applied), suggest };
   for (const key of yield* withDependents(keys, desired, applied)) {
     const { kind, name } = parseKey(key);
-    const planned =
-      kind === 'app'
-        ? yield* planApp(name, desired, applied, after)
-        : planGroup(name, desired, applied, suggest);
+    const planned = yield* PLANNERS[kind](name, views);
     if (planned.step !== null) steps.push(planned.step);
     problems.set(key, planned.problems);
     yield;
@@ -68,20 +68,15 @@ export function* planning(
   return { steps: orderSteps(steps), problems };
 }
 
-/** The plan for one object. */
-interface ObjectPlan {
-  step: Step | null;
-  problems: Problem[];
-}
-
-type ObjectPlanning = Generator<undefined, ObjectPlan, undefined>;
-
-/** Returns the content that a group will have once the plan is applied; undefined if it will not exist. */
-type GroupAfter = (group: string) => DeviceGroup | undefined;
+const PLANNERS: Readonly<Record<Kind, (name: string, views: Views) => ObjectPlanning>> = {
+  app: planApp,
+  device_group: planGroup,
+  device: planDevice,
+};
 
 /**
- * Returns the keys and those of dependent objects: groups whose files list one of the apps, and apps without a file
- * that the applied content of one of the groups lists.
+ * Returns the keys and those of dependent objects: what has a file that names one of them; then what has no file, and is named
+ * by the applied content of one of them.
  */
 function* withDependents(
   keys: Iterable<string>,
@@ -94,6 +89,13 @@ function* withDependents(
     yield;
   }
   for (const group of namesOf(all, 'device_group')) {
+    for (const device of desired.devicesIn(group)) all.add(keyOf('device', device));
+    yield;
+  }
+  const former = namesOf(all, 'device').map((device) => applied.device(device)?.device_group);
+  for (const group of former.filter((each) => each !== undefined && desired.group(each) === undefined))
+    all.add(keyOf('device_group', group ?? ''));
+  for (const group of namesOf(all, 'device_group')) {
     const withoutFile = applied.group(group)?.apps.filter((app) => desired.app(app) === undefined) ?? [];
     for (const app of withoutFile) all.add(keyOf('app', app));
     yield;
@@ -105,25 +107,16 @@ function namesOf(keys: Iterable<string>, kind: Kind): string[] {
   return Array.from(keys, parseKey).flatMap((key) => (key.kind === kind ? [key.name] : []));
 }
 
-function* planApp(
-  name: string,
-  desired: DesiredView,
-  applied: AppliedView,
-  after: GroupAfter,
-): ObjectPlanning {
+function* planApp(name: string, views: Views): ObjectPlanning {
+  const { desired, applied } = views;
   const file = desired.app(name);
   const before = applied.app(name) ?? null;
-  if (file === undefined) return yield* planAppRemoval(name, desired, applied, after);
+  if (file === undefined) return yield* planAppRemoval(name, views);
   if (file.content === undefined || sameValue(before, file.content)) return { step: null, problems: [] };
   return { step: { kind: 'app', name, before, after: file.content, origin: originOf(file) }, problems: [] };
 }
 
-function* planAppRemoval(
-  name: string,
-  desired: DesiredView,
-  applied: AppliedView,
-  after: GroupAfter,
-): ObjectPlanning {
+function* planAppRemoval(name: string, { desired, applied, after }: Views): ObjectPlanning {
   const before = applied.app(name);
   if (before === undefined) return { step: null, problems: [] };
   const holders: string[] = [];
@@ -145,14 +138,10 @@ function retainedProblem(app: string, group: string, desired: DesiredView): Prob
   return [withFile(file.path, fileProblem('app-retained', message))];
 }
 
-function planGroup(name: string, desired: DesiredView, applied: AppliedView, suggest: Suggest): ObjectPlan {
+function* planGroup(name: string, { desired, applied, suggest }: Views): ObjectPlanning {
   const file = desired.group(name);
   const before = applied.group(name) ?? null;
-  if (file === undefined) {
-    const step: Step | null =
-      before === null ? null : { kind: 'device_group', name, before, after: null, origin: null };
-    return { step, problems: [] };
-  }
+  if (file === undefined) return yield* planGroupRemoval(name, desired, applied);
   const after = file.content;
   if (after === undefined) return { step: null, problems: [] };
   const problems = memberProblems(file, after, desired, applied, suggest);
@@ -160,27 +149,23 @@ function planGroup(name: string, desired: DesiredView, applied: AppliedView, sug
   return { step: { kind: 'device_group', name, before, after, origin: originOf(file) }, problems };
 }
 
-/** Computes the content of each group at most once, because that checks all of its apps. */
-function groupsAfter(desired: DesiredView, applied: AppliedView): GroupAfter {
-  const cache = new Map<string, DeviceGroup | undefined>();
-  return (group) => {
-    if (!cache.has(group)) cache.set(group, groupAfter(group, desired, applied));
-    return cache.get(group);
-  };
-}
-
-function groupAfter(name: string, desired: DesiredView, applied: AppliedView): DeviceGroup | undefined {
-  const file = desired.group(name);
-  if (file === undefined) return undefined;
-  const isHeldBack =
-    file.content === undefined || file.content.apps.some((app) => !isAvailable(app, desired, applied));
-  return isHeldBack ? applied.group(name) : file.content;
-}
-
-/** Whether a group can list an app: the app has a file, and the file is valid or was valid before. */
-export function isAvailable(app: string, desired: DesiredView, applied: AppliedView): boolean {
-  const file = desired.app(app);
-  return file !== undefined && (file.content !== undefined || applied.app(app) !== undefined);
+function* planGroupRemoval(name: string, desired: DesiredView, applied: AppliedView): ObjectPlanning {
+  const before = applied.group(name);
+  if (before === undefined) return { step: null, problems: [] };
+  const problems: Problem[] = [];
+  let isKept = false;
+  for (const device of applied.devicesIn(name)) {
+    yield;
+    if (!isKeptBy(name, device, desired, applied)) continue;
+    isKept = true;
+    const file = desired.device(device);
+    // `planDevice` reports a file that names the group.
+    if (file === undefined || file.content?.device_group === name) continue;
+    const message = `device group "${name}" was removed, but it is that of the last good state of this device; fix this file, and the group is deleted`;
+    problems.push(withFile(file.path, fileProblem('group-retained', message)));
+  }
+  if (isKept) return { step: null, problems };
+  return { step: { kind: 'device_group', name, before, after: null, origin: null }, problems };
 }
 
 /** Returns a problem for each listed app that is not available. */
@@ -210,13 +195,9 @@ function unknownAppMessage(app: string, isKnown: (name: string) => boolean, sugg
   const isPath = app.includes('/') || isKnown(name);
   if (isPath)
     return `there is no app "${app}": an app has the name of its file, without folder and extension; ${isKnown(name) ? `write "${name}"` : 'remove it from this list'}`;
-  const near = suggest(app);
+  const near = suggest(app, 'app');
   if (near !== null) return `there is no app "${app}"; did you mean "${near}"?`;
   return NAME_PATTERN.test(app)
     ? `there is no app "${app}"; add apps/${app}.yaml, or remove the name from this list`
     : `there is no app "${app}", and that is not a valid name; remove it from this list`;
-}
-
-function originOf(file: DesiredObject): FileOrigin {
-  return { path: file.path, blob: file.blob };
 }

@@ -7,7 +7,14 @@ import { changeTypeOf, type Step } from './step.ts';
 export function stepRecord(step: Step): StepRecord {
   const { kind, name, before, after } = step;
   const fields = before === null || after === null ? [] : changedFields(before, after);
-  return { kind, name, action: changeTypeOf(step), fields, before, after };
+  return {
+    kind,
+    name,
+    action: changeTypeOf(step),
+    fields,
+    before: before && { ...before },
+    after: after && { ...after },
+  };
 }
 
 /** Returns an effect in the form that the API shows. */

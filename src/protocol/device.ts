@@ -24,6 +24,13 @@ const DeviceVersion = z
   .object({ revision: z.string().nullable(), seq: z.int() })
   .meta({ id: 'DeviceVersion' });
 
+/** What the file of a device says. */
+export interface DeclaredDevice {
+  device: string;
+  device_group: string | null;
+  variables: Readonly<Record<string, string>>;
+}
+
 const row = {
   device: z.string(),
   device_group: z.string().nullable().describe('That of its file, else the one that it polled last.'),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** Names of apps and device groups: safe as a file name and in a URL. */
+/** Names of objects: safe as a file name and in a URL. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** The rule of `NAME_PATTERN` in words. */
@@ -12,17 +12,21 @@ export const Name = z.string().regex(NAME_PATTERN, { error: NAME_RULE });
 export type Name = z.infer<typeof Name>;
 
 /** The kinds of objects that a desired state holds, in the order in which they are shown: each after those that it names. */
-export const KINDS = ['app', 'device_group'] as const;
+export const KINDS = ['app', 'device_group', 'device'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Identifies an object. An app and a group can have the same name. */
+/** Identifies an object. Objects of different kinds can have the same name. */
 export interface ObjectKey {
   kind: Kind;
   name: string;
 }
 
 /** Literals, so that all keys share them in memory: a key joined from kind, slash and name would have its own copy. */
-const PREFIXES: Readonly<Record<Kind, string>> = { app: 'app/', device_group: 'device_group/' };
+const PREFIXES: Readonly<Record<Kind, string>> = {
+  app: 'app/',
+  device_group: 'device_group/',
+  device: 'device/',
+};
 
 /** Returns the key as one string, such as `app/web` or `device_group/edge`: for maps, and in MongoDB. */
 export function keyOf(kind: Kind, name: string): string {

@@ -1,10 +1,11 @@
-import { type Content, membersOf } from '../desired/content.ts';
+import { type Content, namedIn } from '../desired/content.ts';
 import type { TreeEntry } from '../desired/entry.ts';
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import { loadEntries, loadFile } from '../desired/load.ts';
 import { DesiredState } from '../desired/state.ts';
 import { HoldfastError } from '../errors.ts';
 import type { History } from '../history/history.ts';
-import { keyOf, type ObjectKey } from '../protocol/name.ts';
+import { keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
 import { commitsBetween, keyAt } from './later-changes.ts';
 import {
   emptyRollback,
@@ -44,7 +45,7 @@ interface Work {
   then: FilesThen;
   /** The objects that come back, by key; grows while dependencies are found. */
   wanted: Map<string, ObjectKey>;
-  /** The names of the groups that list apps which stay missing, by the keys of these. */
+  /** The names of the groups and devices that name what stays missing, by the keys of that. */
   missing: Map<string, string[]>;
   rollback: Rollback;
 }
@@ -87,9 +88,9 @@ async function restoreOne(object: ObjectKey, work: Work): Promise<void> {
     return;
   }
   rollback.edits.push(...(await editsTo(object, found, work)));
-  for (const app of missingApps(object, found.content, work)) {
-    const key = keyOf('app', app);
-    if (request.withDependencies && then.has(key)) wanted.set(key, { kind: 'app', name: app });
+  for (const needed of missingNames(found.content, work)) {
+    const key = keyOf(needed.kind, needed.name);
+    if (request.withDependencies && then.has(key)) wanted.set(key, needed);
     else missing.set(key, [...(missing.get(key) ?? []), object.name]);
   }
 }
@@ -155,25 +156,30 @@ function removeObject({ kind, name }: ObjectKey, { request, rollback, present }:
   rollback.edits.push(...paths.map((path): RollbackEdit => ({ kind, name, path, text: null })));
 }
 
-/** Returns the apps that a group listed then and that neither exist now nor come back. */
-function missingApps({ kind }: ObjectKey, content: Content, { wanted, present }: Work): string[] {
-  if (kind !== 'device_group') return [];
-  return membersOf(content).filter(
-    (app) => present.desired.app(app) === undefined && !wanted.has(keyOf('app', app)),
-  );
+/** Returns what an object named then and what neither exists now nor comes back. */
+function missingNames(content: Content, { wanted, present }: Work): ObjectKey[] {
+  const { kind, names } = namedIn(content);
+  return names
+    .filter((name) => present.desired.object(kind, name) === undefined && !wanted.has(keyOf(kind, name)))
+    .map((name) => ({ kind, name }));
 }
 
-/** Resolves to the apps that are missing as needs, each with the commit that deleted it. */
+/** Resolves to what is missing as needs, each with the commit that deleted it. */
 async function missingNeeds(work: Work): Promise<Need[]> {
   const deletedBy = work.missing.size === 0 ? new Map<string, string>() : await deletionsOf(work);
   return [...work.missing].flatMap(([object, groups]) => {
     const by = deletedBy.get(object);
-    const reason = by === undefined ? 'and there is no such app' : `deleted in ${by.slice(0, 12)}`;
-    return groups.map((group) => ({ object, why: `${group} listed it, ${reason}` }));
+    const { kind } = parseKey(object);
+    const reason =
+      by === undefined ? `and there is no such ${DESCRIPTORS[kind].noun}` : `deleted in ${by.slice(0, 12)}`;
+    return groups.map((group) => ({
+      object,
+      why: `${group} ${kind === 'app' ? 'listed' : 'named'} it, ${reason}`,
+    }));
   });
 }
 
-/** Finds the newest commit that deleted each missing app, in one search. */
+/** Finds the newest commit that deleted each missing object, in one search. */
 async function deletionsOf({ missing, request, present, past }: Work): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   let searched = 0;

@@ -1,11 +1,12 @@
-import { membersOf } from '../desired/content.ts';
+import { type Content, namedIn } from '../desired/content.ts';
+import { DESCRIPTORS } from '../desired/kinds.ts';
 import { loadFile } from '../desired/load.ts';
 import { withFile } from '../desired/problem.ts';
 import { HoldfastError } from '../errors.ts';
 import { changesOf, type ReadChange } from '../history/changes.ts';
 import type { FolderCommit } from '../history/commit.ts';
 import type { History } from '../history/history.ts';
-import { keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
+import { type Kind, keyOf, type ObjectKey, parseKey } from '../protocol/name.ts';
 import { newestChanges } from './later-changes.ts';
 import { type Leaf, leafName } from './leaves.ts';
 import { restore } from './restore.ts';
@@ -85,13 +86,28 @@ async function blamed(
   );
 }
 
-/** Notes texts that today's rules refuse, and apps that groups would list although there are none. */
+/** Returns whether an object exists once the edits are made. */
+function existsAfter(
+  { edits }: Rollback,
+  desired: Present['desired'],
+): (kind: Kind, name: string) => boolean {
+  const texts = new Map(edits.map(({ kind, name, text }) => [keyOf(kind, name), text]));
+  return (kind, name) => {
+    const text = texts.get(keyOf(kind, name));
+    return text === undefined ? desired.object(kind, name) !== undefined : text !== null;
+  };
+}
+
+/** Returns what an object would name although there is no such thing. */
+function needsOf(name: string, content: Content, exists: ReturnType<typeof existsAfter>): Rollback['needs'] {
+  const { kind, names } = namedIn(content);
+  const why = `${name} would ${kind === 'app' ? 'list' : 'name'} it, and there is no such ${DESCRIPTORS[kind].noun}`;
+  return names.filter((each) => !exists(kind, each)).map((each) => ({ object: keyOf(kind, each), why }));
+}
+
+/** Notes texts that today's rules refuse, and objects that others would name although there are none. */
 async function checkEdits(rollback: Rollback, { desired, defaults }: Present): Promise<void> {
-  const apps = new Map(
-    rollback.edits.flatMap(({ kind, name, text }) => (kind === 'app' ? [[name, text]] : [])),
-  );
-  const exists = (app: string): boolean =>
-    apps.has(app) ? apps.get(app) !== null : desired.app(app) !== undefined;
+  const exists = existsAfter(rollback, desired);
   for (const { name, path, text } of rollback.edits) {
     if (text === null) continue;
     const read = async () => ({ bytes: Buffer.from(text) });
@@ -103,11 +119,7 @@ async function checkEdits(rollback: Rollback, { desired, defaults }: Present): P
       rollback.refused = { problems: [...problems, ...found], newestValid: null };
       continue;
     }
-    for (const app of membersOf(file.parsed.content).filter((member) => !exists(member)))
-      rollback.needs.push({
-        object: keyOf('app', app),
-        why: `${name} would list it, and there is no such app`,
-      });
+    rollback.needs.push(...needsOf(name, file.parsed.content, exists));
   }
 }
 

@@ -31,11 +31,11 @@ export interface StoredCounter extends Counter {
   changed: number;
 }
 
-/** An app or a group with its counters, which outlive it. */
+/** An object with its counters, which outlive it. */
 export interface FleetObject {
   kind: Kind;
   name: string;
-  /** The counter of `app_id` or `device_group_id`. While the object is stored, its id is the counter's `last`. */
+  /** The counter of `app_id`, `device_group_id` or `device_id`. While the object is stored, its id is the counter's `last`. */
   own: StoredCounter | null;
   /** The counter of a group's `prune_id`. */
   prune: StoredCounter | null;

@@ -1,7 +1,7 @@
 import type { CounterKind } from '../ids/id-store.ts';
 
 /** What a group and the devices in it are served, and when that changed last: id sequences of the store. */
-export interface ServedGroup {
+interface ServedGroup {
   /** In the order of the group's list. */
   apps: readonly string[];
   /** Of its own id, and of its prune id. */
@@ -11,6 +11,12 @@ export interface ServedGroup {
   order: number;
 }
 
+/** What the file of a device says, and when that changed last. */
+export interface ServedDevice {
+  group: string | null;
+  changed: number;
+}
+
 /** What devices are served, from one snapshot. */
 export interface Served {
   /** `StoreState.fleet`. */
@@ -18,6 +24,8 @@ export interface Served {
   /** The applied revision; null before the first one. */
   revision: string | null;
   groups: ReadonlyMap<string, ServedGroup>;
+  /** The group of each device that has a file (null: it names none), and the id sequence at which that changed. */
+  devices: ReadonlyMap<string, ServedDevice>;
   /** The id of each app, and the id sequence at which it was given. */
   apps: ReadonlyMap<string, { id: number; changed: number }>;
 }
@@ -30,15 +38,22 @@ export interface OrderRow {
   changed: number;
 }
 
+/** The objects that devices are served, without their counters. */
+interface ServedObjects {
+  groups: readonly { name: string; apps: readonly string[] }[];
+  devices: readonly { name: string; group: string | null }[];
+}
+
 /** Puts together what devices are served. `counters` are those of objects that are applied. */
 export function servedOf(
   state: Pick<Served, 'fleet' | 'revision'>,
-  groups: readonly { name: string; apps: readonly string[] }[],
+  { groups, devices }: ServedObjects,
   counters: readonly OrderRow[],
 ): Served {
   const found = {
     app: new Map<string, OrderRow>(),
     device_group: new Map<string, OrderRow>(),
+    device: new Map<string, OrderRow>(),
     prune: new Map<string, OrderRow>(),
   };
   for (const row of counters) found[row.kind].set(row.name, row);
@@ -49,5 +64,8 @@ export function servedOf(
     for (const app of apps) order = Math.max(order, found.app.get(app)?.changed ?? 0);
     return [name, { apps, changed, pruned, order }];
   });
-  return { ...state, groups: new Map(served), apps: found.app };
+  const declared = devices.map(({ name, group }): [string, ServedDevice] => {
+    return [name, { group, changed: found.device.get(name)?.changed ?? 0 }];
+  });
+  return { ...state, groups: new Map(served), devices: new Map(declared), apps: found.app };
 }

@@ -66,7 +66,7 @@ describe('classifyPath', () => {
           column: 1,
           code: 'file-unexpected',
           message:
-            'is not read: apps are apps/**/NAME.yaml and device groups are device-groups/**/NAME.yaml; move or remove it',
+            'is not read: apps are apps/**/NAME.yaml, device groups are device-groups/**/NAME.yaml and devices are devices/**/NAME.yaml; move or remove it',
         },
       });
     },

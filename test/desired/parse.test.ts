@@ -145,3 +145,47 @@ describe('fieldName', () => {
     expect(fieldName(path)).toBe(name);
   });
 });
+
+describe('the file of a device', () => {
+  it.each<[string, string, object]>([
+    [
+      'its group and variables',
+      'device_group: stores\nvariables: {TILL: "7"}\n',
+      { device_group: 'stores', variables: { TILL: '7' } },
+    ],
+    ['nothing', '', { variables: {} }],
+    ['a comment alone', '# in the cellar\n', { variables: {} }],
+    ['an empty map', '{}\n', { variables: {} }],
+  ])('can have %s', (_, text, content) => {
+    expect(parseObjectText('device', text, DEFAULTS)).toMatchObject({ ok: true, content });
+  });
+
+  it.each<[string, string, RegExp]>([
+    [
+      'a variable that every device has',
+      'variables: {name: x}\n',
+      /^variables.name is not a valid name of a variable/,
+    ],
+    ['a variable with a dash', 'variables: {a-b: x}\n', /^variables.a-b is not a valid name of a variable/],
+    [
+      'a number',
+      'variables: {TILL: 7}\n',
+      /^variables.TILL must be a string, not a number; write it in quotes$/,
+    ],
+    ['an unknown field', 'group: stores\n', /^group is not a known field/],
+    [
+      'the fields of an app',
+      'container_image: a\n',
+      /^container_image is a field of apps, .* move it to apps\/$/,
+    ],
+    ['a list', '- a\n', /must be a map of fields/],
+  ])('cannot have %s', (_, text, message) => {
+    const parsed = parseObjectText('device', text, DEFAULTS);
+    expect(parsed.ok ? '' : parsed.problems[0]?.message).toMatch(message);
+  });
+
+  it('is known in the folder of another kind', () => {
+    const parsed = parseObjectText('app', 'device_group: stores\n', DEFAULTS);
+    expect(parsed.ok ? '' : parsed.problems[0]?.message).toMatch(/move it to devices\/$/);
+  });
+});

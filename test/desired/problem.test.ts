@@ -126,6 +126,22 @@ const CASES: Record<Exclude<ProblemCode, CommandCode>, Case> = {
     place: 'device-groups/g.yaml:1:1',
     advice: /fix this file, and the app is deleted$/,
   },
+  'group-unknown': {
+    now: { 'devices/d.yaml': 'device_group: g\n' },
+    place: 'devices/d.yaml:1:1',
+    advice: /add device-groups\/g\.yaml, or name another one$/,
+  },
+  'group-waiting': {
+    now: { 'device-groups/g.yaml': '', 'devices/d.yaml': 'device_group: g\n' },
+    place: 'devices/d.yaml:1:1',
+    advice: /waits until device-groups\/g\.yaml is fixed$/,
+  },
+  'group-retained': {
+    was: { 'device-groups/g.yaml': 'apps: []\n', 'devices/d.yaml': 'device_group: g\n' },
+    now: { 'devices/d.yaml': 'variables: 1\n' },
+    place: 'devices/d.yaml:1:1',
+    advice: /fix this file, and the group is deleted$/,
+  },
 };
 
 const NON_FILES: readonly unknown[] = ['symlink', 'submodule', 'special'];

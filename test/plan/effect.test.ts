@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Effect, effectsOf } from '../../src/plan/effect.ts';
+import { deviceMoves, type Effect, effectsOf } from '../../src/plan/effect.ts';
 import { makePlan } from '../../src/plan/plan.ts';
 import { appliedOf, type Files, stateOf } from '../support/fleet.ts';
 
@@ -124,5 +124,37 @@ describe('effectsOf', () => {
     const desired = stateOf(filesOf(now));
     const { steps } = makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);
     expect(effectsOf(steps, applied)).toEqual(effects);
+  });
+});
+
+describe('deviceMoves', () => {
+  const files = {
+    ...filesOf({
+      apps: { pos: ON, 'pos-next': ON, both: ON, off: OFF },
+      groups: { stores: ['pos', 'both'], canary: ['pos-next', 'both', 'off'], twin: ['pos', 'both'] },
+    }),
+    'devices/till-1.yaml': 'device_group: stores\n',
+  };
+
+  it.each([
+    [
+      'another group',
+      'device_group: canary\n',
+      'till-1 moves from stores to canary: starts pos-next, stops pos',
+    ],
+    [
+      'a group with the same apps',
+      'device_group: twin\n',
+      'till-1 moves from stores to twin: starts and stops nothing',
+    ],
+    ['other variables', 'device_group: stores\nvariables: {A: b}\n', undefined],
+    ['no group', 'variables: {}\n', undefined],
+  ])('says what a device does that gets %s, which no group does', (_, text, sentence) => {
+    const applied = appliedOf(files);
+    const desired = stateOf({ ...files, 'devices/till-1.yaml': text });
+    const { steps } = makePlan(desired.keys(), desired, applied);
+    expect(steps.map(({ kind, name }) => `${kind}/${name}`)).toEqual(['device/till-1']);
+    expect(deviceMoves(steps, applied)).toEqual(sentence === undefined ? [] : [sentence]);
+    expect(effectsOf(steps, applied)).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { namedIn } from '../../src/desired/content.ts';
 import type { Problem } from '../../src/desired/problem.ts';
 import { type DesiredObject, DesiredState } from '../../src/desired/state.ts';
 import { AppliedState } from '../../src/plan/applied.ts';
@@ -82,12 +83,11 @@ function objectOf(state: DesiredState | AppliedState, { kind, name }: Pick<Step,
 }
 
 function danglingNames(applied: AppliedState): string[] {
-  const groups = applied
-    .keys()
-    .map(parseKey)
-    .filter(({ kind }) => kind === 'device_group');
-  const members = groups.flatMap(({ name }) => applied.group(name)?.apps ?? []);
-  return members.filter((app) => applied.app(app) === undefined);
+  return applied.keys().flatMap((key) => {
+    const { kind, name } = parseKey(key);
+    const named = namedIn(applied.content(kind, name));
+    return named.names.filter((other) => !applied.has(named.kind, other));
+  });
 }
 
 describe('makePlan over random histories', () => {
@@ -113,7 +113,7 @@ describe('makePlan over random histories', () => {
     });
   });
 
-  it('never leaves a group that lists a missing app, not even between steps', () => {
+  it('never leaves an object that names a missing one, not even between steps', () => {
     forEachPlan(({ applied }, { steps }) => {
       for (const step of steps) {
         applied.applySteps([step]);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isAvailable, makePlan } from '../../src/plan/plan.ts';
+import { makePlan } from '../../src/plan/plan.ts';
 import { changeTypeOf } from '../../src/plan/step.ts';
+import { isAvailable } from '../../src/plan/views.ts';
 import { appliedOf, type Files, stateOf, withoutMessage } from '../support/fleet.ts';
 
 const A = { 'apps/a.yaml': 'container_image: a:1\n' };
@@ -313,6 +314,8 @@ describe('makePlan', () => {
       },
       group: (name: string) => desired.group(name),
       groupsListing: (name: string) => desired.groupsListing(name),
+      device: (name: string) => desired.device(name),
+      devicesIn: (name: string) => desired.devicesIn(name),
     };
     const keys = [...names.slice(0, 200).map((name) => `app/${name}`), 'device_group/g'];
     const { steps, problems } = makePlan(keys, countingView, applied);
@@ -331,5 +334,54 @@ describe('isAvailable', () => {
     ['is false for an unknown app', {}, {}, false],
   ])('%s', (_name, now, was, expected) => {
     expect(isAvailable('a', stateOf(now), appliedOf(was))).toBe(expected);
+  });
+});
+
+describe('the group of a device', () => {
+  const D = { 'devices/d.yaml': 'device_group: g\n' };
+  const H = { 'device-groups/h.yaml': 'apps: []\n' };
+  const rows: { name: string; was: Files; now: Files; steps: string[]; problems: string[] }[] = [
+    {
+      name: 'comes before the device',
+      was: {},
+      now: { ...A, ...G, ...D },
+      steps: ['app/a', 'device_group/g', 'device/d'],
+      problems: [],
+    },
+    { name: 'has to be there', was: {}, now: D, steps: [], problems: ['devices/d.yaml:1:1 group-unknown'] },
+    {
+      name: 'stays without its file, with its apps, while a device names it',
+      was: { ...A, ...G, ...D },
+      now: D,
+      steps: [],
+      problems: ['devices/d.yaml:1:1 group-unknown'],
+    },
+    {
+      name: 'goes with its last device',
+      was: { ...A, ...G, ...D },
+      now: H,
+      steps: ['device_group/h', 'device/d', 'device_group/g', 'app/a'],
+      problems: [],
+    },
+    {
+      name: 'goes when its last device moves',
+      was: { ...A, ...G, ...D },
+      now: { ...H, 'devices/d.yaml': 'device_group: h\n' },
+      steps: ['device_group/h', 'device/d', 'device_group/g', 'app/a'],
+      problems: [],
+    },
+    {
+      name: 'stays while its device is to move to a group that is not there',
+      was: { ...A, ...G, ...D },
+      now: { 'devices/d.yaml': 'device_group: h\n' },
+      steps: [],
+      problems: ['devices/d.yaml:1:1 group-retained', 'devices/d.yaml:1:1 group-unknown'],
+    },
+  ];
+  it.each(rows)('$name', ({ was, now, steps, problems }) => {
+    const [desired, applied] = [stateOf(now), appliedOf(was)];
+    const plan = makePlan(new Set([...desired.keys(), ...applied.keys()]), desired, applied);
+    expect(plan.steps.map(({ kind, name }) => `${kind}/${name}`)).toEqual(steps);
+    expect([...plan.problems.values()].flat().map(withoutMessage).sort()).toEqual(problems);
   });
 });

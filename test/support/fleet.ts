@@ -107,6 +107,23 @@ const groupPath = fc
   .tuple(fc.constantFrom('device-groups', 'device-groups', 'device-groups/x'), fc.constantFrom('g', 'h'))
   .map(([folder, name]) => `${folder}/${name}.yaml`);
 
+const devicePath = fc
+  .tuple(fc.constantFrom('devices', 'devices', 'devices/x'), fc.constantFrom('d', 'e'))
+  .map(([folder, name]) => `${folder}/${name}.yaml`);
+
+const deviceText = fc.constantFrom(
+  'device_group: g\n',
+  'device_group: g\n',
+  'device_group: h\n',
+  'device_group: "g"\nvariables: {}\n',
+  'device_group: unknown\n',
+  'device_group: g\nvariables: {TILL: "1"}\n',
+  'variables: {TILL: "2"}\n',
+  'variables: {name: x}\n',
+  'device_group: [\n',
+  '',
+);
+
 const strayPath = fc.constantFrom('apps/not a name.yaml', 'notes.txt', 'README.md', 'apps/.hidden.yaml');
 
 const deleted = fc.constant(null);
@@ -127,6 +144,7 @@ export const anyCommit: fc.Arbitrary<Files> = fc
     fc.oneof(
       { weight: 6, arbitrary: change(appPath, appText) },
       { weight: 5, arbitrary: change(groupPath, groupText) },
+      { weight: 4, arbitrary: change(devicePath, deviceText) },
       { weight: 1, arbitrary: change(strayPath, appText) },
     ),
     { minLength: 1, maxLength: 4 },

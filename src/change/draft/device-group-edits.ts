@@ -1,7 +1,7 @@
 import type { DeviceGroup } from '../../protocol/device-group.ts';
 import { sameValue } from '../../protocol/values.ts';
 import type { FileEdit } from '../../source/source.ts';
-import { absentError, blockedError, presentError, unknownApps } from '../refusals.ts';
+import { absentError, blockedError, groupHasDevices, presentError, unknownApps } from '../refusals.ts';
 import type { DeviceGroupWrite } from '../write.ts';
 import { editFile, newFile, removeFiles } from './file-edits.ts';
 import { exists, problemsAt, type WriteView } from './view.ts';
@@ -11,8 +11,19 @@ export function deviceGroupEdits(write: DeviceGroupWrite, view: WriteView): File
   const { name } = write;
   if (write.op === 'create') return createGroup(name, write.fields, view);
   if (!exists('device_group', name, view)) throw absentError('device_group', name);
-  if (write.op === 'delete') return removeFiles(view.desired.pathsOf('device_group', name));
+  if (write.op === 'delete') return deleteGroup(name, view);
   return replaceGroup(name, write.fields, view);
+}
+
+function deleteGroup(name: string, view: WriteView): FileEdit[] {
+  const { desired, applied } = view;
+  const isHeld = (device: string): boolean => {
+    const file = desired.device(device);
+    return file !== undefined && file.content === undefined;
+  };
+  const devices = [...new Set([...desired.devicesIn(name), ...[...applied.devicesIn(name)].filter(isHeld)])];
+  if (devices.length > 0) throw groupHasDevices(name, devices);
+  return removeFiles(desired.pathsOf('device_group', name));
 }
 
 function createGroup(name: string, fields: DeviceGroup, view: WriteView): FileEdit[] {

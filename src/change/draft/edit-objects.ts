@@ -2,11 +2,12 @@ import type { Pace } from '../../async/pace.ts';
 import type { Problem } from '../../desired/problem.ts';
 import { HoldfastError } from '../../errors.ts';
 import { rankOf } from '../../plan/step.ts';
-import { keyOf } from '../../protocol/name.ts';
+import { type Kind, keyOf } from '../../protocol/name.ts';
 import type { FileEdit } from '../../source/source.ts';
 import { blockedError, ChangesRefused, FileTooLarge } from '../refusals.ts';
-import { type ChangeSet, isRemoval, keysOf, type Write } from '../write.ts';
+import { type ChangeSet, type FileWrite, isRemoval, keysOf, type Write } from '../write.ts';
 import { appEdits } from './app-edits.ts';
+import { deviceEdits } from './device-edits.ts';
 import { deviceGroupEdits } from './device-group-edits.ts';
 import type { EditedFiles } from './edited-files.ts';
 import { fileEdit } from './file-edits.ts';
@@ -34,7 +35,7 @@ export async function editObjects(
         for (const key of files.apply(edit)) touched.add(key);
         await pace.step();
       }
-      for (const group of listsWithoutFile(write, view)) touched.add(keyOf('device_group', group));
+      for (const key of namingWithoutFile(write, view)) touched.add(key);
     } catch (error) {
       noteError(error, index, errors, set);
     }
@@ -47,22 +48,25 @@ export async function editObjects(
 function noteError(error: unknown, index: number, errors: Map<number, HoldfastError>, set: ChangeSet): void {
   const write = set.changes[index];
   if (!(error instanceof HoldfastError) || write === undefined) throw error;
-  if (!followsFrom(error, errors, set)) errors.set(index, ownReason(error, write));
+  if (!followsFrom(error, write, errors, set)) errors.set(index, ownReason(error, write));
 }
 
-/** Whether a group only lacks apps that the set would create, if that were not wrong by itself. */
+/** Whether a group or device only lacks what the set would create, if that were not wrong by itself. */
 function followsFrom(
   error: HoldfastError,
+  write: Write,
   errors: ReadonlyMap<number, unknown>,
   { changes }: ChangeSet,
 ): boolean {
-  const unknown = error.kind === 'absent' ? (error.details as { apps?: readonly string[] }).apps : undefined;
-  const isWrong = (name: string): boolean =>
+  const isWrong = (name: string, kind: Kind): boolean =>
     changes.some(
       (change, index) =>
-        errors.has(index) && change.op === 'create' && change.kind === 'app' && change.name === name,
+        errors.has(index) && change.op === 'create' && change.kind === kind && change.name === name,
     );
-  return unknown?.every(isWrong) === true;
+  const { missing, apps } = error.details as HoldfastError<'absent'>['details'];
+  if (write.kind === 'device' && missing === 'device_group' && 'fields' in write)
+    return isWrong(write.fields.device_group ?? '', missing);
+  return apps?.every((app) => isWrong(app, 'app')) === true;
 }
 
 function ownReason(error: HoldfastError, write: Write): HoldfastError {
@@ -83,16 +87,28 @@ async function editsOf(
 ): Promise<FileEdit[]> {
   if (write.op === 'file') return fileEdit(write, view);
   refuseUnappliedFile(write, problemsBefore, view);
-  const edits = write.kind === 'app' ? await appEdits(write, view, pace) : deviceGroupEdits(write, view);
+  const edits = await objectEdits(write, view, pace);
   if (edits.length === 0 && problemsBefore.length === 0) refuseRetained(write, view);
   return edits;
 }
 
-/** Returns the groups that list an app whose last file a change has removed: they would keep it. */
-function listsWithoutFile(write: Write, { desired }: WriteView): readonly string[] {
+function objectEdits(
+  write: Exclude<Write, FileWrite>,
+  view: WriteView,
+  pace: Pace,
+): FileEdit[] | Promise<FileEdit[]> {
+  if (write.kind === 'app') return appEdits(write, view, pace);
+  return write.kind === 'device' ? deviceEdits(write, view) : deviceGroupEdits(write, view);
+}
+
+/** Returns the keys of what names an object whose last file a change has removed: groups and devices keep it. */
+function namingWithoutFile(write: Write, { desired }: WriteView): readonly string[] {
   const { kind, name, op } = write;
-  const isGone = op === 'file' && isRemoval(write) && kind === 'app' && desired.app(name) === undefined;
-  return isGone ? [...desired.groupsListing(name)] : [];
+  if (op !== 'file' || !isRemoval(write) || desired.object(kind, name) !== undefined) return [];
+  if (kind === 'app') return Array.from(desired.groupsListing(name), (group) => keyOf('device_group', group));
+  return kind === 'device_group'
+    ? Array.from(desired.devicesIn(name), (device) => keyOf('device', device))
+    : [];
 }
 
 /** Refuses to delete an app that a group lists because of the same set; any other group loses it. */

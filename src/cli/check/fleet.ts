@@ -3,8 +3,8 @@ import { join, normalize } from 'node:path';
 import { desiredStateFolderOf } from '../../desired/file.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { DesiredState } from '../../desired/state.ts';
-import type { Suggest } from '../../plan/plan.ts';
 import type { Step } from '../../plan/step.ts';
+import type { Suggest } from '../../plan/views.ts';
 import { type AppDefaults, appDefaults } from '../../protocol/app.ts';
 import { parseKey } from '../../protocol/name.ts';
 import { closestName } from '../../suggest.ts';
@@ -52,10 +52,14 @@ function folderBelow(folder: string, state: DesiredState): string | null {
   return null;
 }
 
-/** Suggests apps of a state for names that are probably misspelt. */
-export function suggestApps(state: DesiredState): Suggest {
-  const names = [...state.keys()].map(parseKey).flatMap(({ kind, name }) => (kind === 'app' ? [name] : []));
-  return (unknown) => closestName(unknown, names);
+/** Suggests objects of a state for names that are probably misspelt. */
+export function suggestObjects(state: DesiredState): Suggest {
+  const keys = [...state.keys()].map(parseKey);
+  return (unknown, kind) =>
+    closestName(
+      unknown,
+      keys.flatMap((key) => (key.kind === kind ? [key.name] : [])),
+    );
 }
 
 /** Puts the folder before the file of each problem, so that the paths can be opened from the current directory. */
@@ -73,16 +77,12 @@ export function prefixSteps(folder: string, steps: readonly Step[]): Step[] {
   });
 }
 
-/** Counts the objects of a state: "8 apps and 3 device groups". */
-export function describeObjects(state: DesiredState): string {
-  const keys = [...state.keys()];
-  const apps = keys.filter((key) => key.startsWith('app/')).length;
-  return describeFleet(apps, keys.length - apps);
-}
-
-/** Returns a text such as "8 apps and 3 device groups". */
-export function describeFleet(apps: number, groups: number): string {
-  return `${plural(apps, 'app')} and ${plural(groups, 'device group')}`;
+/** Counts objects by their keys: "8 apps and 3 device groups", and devices if there are any. */
+export function describeObjects(keys: Iterable<string>): string {
+  const counts = { app: 0, device_group: 0, device: 0 };
+  for (const key of keys) counts[parseKey(key).kind] += 1;
+  const all = `${plural(counts.app, 'app')} and ${plural(counts.device_group, 'device group')}`;
+  return counts.device === 0 ? all : `${all.replace(' and ', ', ')} and ${plural(counts.device, 'device')}`;
 }
 
 /** Returns how many of the problems are errors. */

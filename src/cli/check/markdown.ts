@@ -26,7 +26,10 @@ interface Section {
  * what devices will do, and then every other change. Its first line, the same for every plan of a folder, is how the comment
  * is found again. Texts of files are inert: they mention nobody, link nowhere and end no table.
  */
-export function renderMarkdown(folder: string, { problems, steps, effects, summary }: Findings): string {
+export function renderMarkdown(
+  folder: string,
+  { problems, steps, effects, moves, summary }: Findings,
+): string {
   const head = [
     `<!-- holdfast plan: ${printable(folder).replace(/[<>]|--/g, '_')} -->`,
     `### ${summary}`,
@@ -40,6 +43,7 @@ export function renderMarkdown(folder: string, { problems, steps, effects, summa
     problemSection(problems),
     changeSection('Deletes', deletes),
     effectSection(effects),
+    { heading: ['#### Devices that move', ''], rows: moves.map((move) => `- ${cell(move)}`) },
     changeSection('Changes', [...others.filter(isActive), ...others.filter((step) => !isActive(step))]),
   ]);
 }
@@ -110,10 +114,11 @@ function changeRows(step: Step): string[] {
     .map(([field, from, to]) => row(code(field), cell(from), cell(to)));
 }
 
-/** What people know an object by: the image of an app, the apps of a group. */
+/** What people know an object by: the image of an app, the apps of a group, the group of a device. */
 function essence(content: Step['before']): string {
   if (content === null) return '';
-  return 'apps' in content ? cell(content.apps) : cell(content.container_image);
+  if ('container_image' in content) return cell(content.container_image);
+  return 'apps' in content ? cell(content.apps) : cell(content.device_group ?? '');
 }
 
 /** Returns a field's values before and after; for a map, those of each key that differs. */

@@ -2,7 +2,7 @@ import { compareProblems, fileProblem, type Problem, withFile } from '../../desi
 import type { DesiredState } from '../../desired/state.ts';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import { AppliedState } from '../../plan/applied.ts';
-import { type Effect, effectsOf } from '../../plan/effect.ts';
+import { deviceMoves, type Effect, effectsOf } from '../../plan/effect.ts';
 import { makePlan } from '../../plan/plan.ts';
 import type { Step } from '../../plan/step.ts';
 import { type StateAt, stateAt } from '../../preview/state-at.ts';
@@ -24,7 +24,7 @@ import {
   prefixProblems,
   prefixSteps,
   requireFleet,
-  suggestApps,
+  suggestObjects,
 } from './fleet.ts';
 import { renderMarkdown } from './markdown.ts';
 import { unknownRevision } from './unknown-revision.ts';
@@ -58,7 +58,7 @@ async function showPlan(
     applied,
   } = await readStates(folder, options['against'] as string | undefined, defaults, io);
   const keys = new Set([...desired.keys(), ...applied.keys()]);
-  const { steps, problems: planProblems } = makePlan(keys, desired, applied, suggestApps(desired));
+  const { steps, problems: planProblems } = makePlan(keys, desired, applied, suggestObjects(desired));
   const found = [
     ...desired.problems(),
     ...[...planProblems.values()].flat(),
@@ -71,6 +71,7 @@ async function showPlan(
     problems,
     steps: prefixSteps(folder, steps),
     effects,
+    moves: deviceMoves(steps, applied),
     summary: summarize(steps, problems),
   };
   io.write(

@@ -13,7 +13,7 @@ import {
   fleetSettings,
   prefixProblems,
   requireFleet,
-  suggestApps,
+  suggestObjects,
 } from './fleet.ts';
 import { runOrWatch } from './watch.ts';
 import { listFolder, loadWorkTree, tryRepository, type WorkTree } from './work-tree.ts';
@@ -35,13 +35,13 @@ async function check(
 ): Promise<ExitCode> {
   const { state, warnings } = await readFolder(folder, defaults, io);
   await requireFleet(folder, state);
-  const { problems: planProblems } = makePlan(state.keys(), state, new AppliedState(), suggestApps(state));
+  const { problems: planProblems } = makePlan(state.keys(), state, new AppliedState(), suggestObjects(state));
   // `app-waiting` depends on whether the app was ever valid, which its files do not show. The cause is reported anyway,
   // as a problem of the app's own file.
   const found = [...planProblems.values()].flat().filter(({ code }) => code !== 'app-waiting');
   const problems = prefixProblems(folder, [...state.problems(), ...found, ...warnings].sort(compareProblems));
-  const summary = `${folder}: ${describeObjects(state)}, ${describeProblems(problems)}`;
-  io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.hasColors));
+  const summary = `${folder}: ${describeObjects(state.keys())}, ${describeProblems(problems)}`;
+  io.write(renderFindings({ problems, steps: [], effects: [], moves: [], summary }, format, io.hasColors));
   return countErrors(problems) > 0 ? EXIT.problems : EXIT.ok;
 }
 

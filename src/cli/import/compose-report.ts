@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import type { ComposeImport } from '../../compose/import.ts';
 import type { Note } from '../../compose/notes.ts';
 import type { OutsideVariable } from '../../compose/variables.ts';
+import { keyOf } from '../../protocol/name.ts';
 import { alignedRows } from '../../text/aligned-rows.ts';
 import { escapeWorkflowCommands, printable } from '../../text/printable.ts';
-import { describeFleet } from '../check/fleet.ts';
+import { describeObjects } from '../check/fleet.ts';
 import { annotation, type Format, type Paint, painter, type Shown } from '../shell/report.ts';
 
 /** What an import has made, with the variables that came from outside the Compose file; null if that cannot be told. */
@@ -137,7 +138,7 @@ function summaryOf(
     (wanted) => notes.filter(({ code }) => code === wanted).length,
   );
   const written = isDryRun ? 'would be written' : 'written';
-  return `${folder}: ${describeFleet(files.length - 1, 1)} of ${file} ${written}, ${left} left out, ${check} to check`;
+  return `${folder}: ${describeObjects(files.map(({ kind, name }) => keyOf(kind, name)))} of ${file} ${written}, ${left} left out, ${check} to check`;
 }
 
 /** The names of the files that were written. */

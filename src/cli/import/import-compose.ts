@@ -6,6 +6,7 @@ import { type Project, readProject } from '../../compose/project.ts';
 import { type OutsideVariable, outsideVariables } from '../../compose/variables.ts';
 import { messageOf } from '../../errors.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
+import type { Kind } from '../../protocol/name.ts';
 import { printable } from '../../text/printable.ts';
 import { fleetSettings } from '../check/fleet.ts';
 import { readObjects, tryCreate, writeNew } from '../check/new-files.ts';
@@ -117,7 +118,8 @@ async function existing(folder: string, { files }: ComposeImport, defaults: AppD
   });
 }
 
-const WAYS_OUT = {
+/** A Compose file has no devices. */
+const WAYS_OUT: Partial<Record<Kind, string>> = {
   app: 'give the service another name in the Compose file',
   device_group: 'choose another name with --group NAME',
 };

@@ -7,9 +7,9 @@ import { compareProblems, fileProblem, type Problem, withFile } from '../../desi
 import type { DesiredObject, DesiredState } from '../../desired/state.ts';
 import { changedFields } from '../../plan/describe.ts';
 import type { AppDefaults } from '../../protocol/app.ts';
-import { KINDS, type Kind, NAME_RULE } from '../../protocol/name.ts';
+import { KINDS, type Kind, keyOf, NAME_RULE } from '../../protocol/name.ts';
 import { sameValue } from '../../protocol/values.ts';
-import { describeFleet, fleetSettings, prefixProblems } from '../check/fleet.ts';
+import { describeObjects, fleetSettings, prefixProblems } from '../check/fleet.ts';
 import { readObjects, tryCreate, writeNew } from '../check/new-files.ts';
 import { managerAt } from '../manager/ask.ts';
 import { basic, type ManagerAddress, parseAddress } from '../manager/client.ts';
@@ -36,7 +36,7 @@ export async function importFleet(
   const found = imports.flatMap(({ problems }) => problems).sort(compareProblems);
   const problems = prefixProblems(folder, found);
   const summary = summarize(folder, records, imports);
-  io.write(renderFindings({ problems, steps: [], effects: [], summary }, format, io.hasColors));
+  io.write(renderFindings({ problems, steps: [], effects: [], moves: [], summary }, format, io.hasColors));
   if (format === 'text' && imports.some(({ outcome }) => outcome !== 'not written'))
     io.write(nextSteps(folder));
   return problems.length > 0 ? EXIT.problems : EXIT.ok;
@@ -125,16 +125,13 @@ async function writeImport(folder: string, file: Import): Promise<Import> {
   return { ...file, problems, outcome: 'not written' };
 }
 
-function summarize(
-  folder: string,
-  { app, device_group }: ManagerRecords,
-  imports: readonly Import[],
-): string {
+function summarize(folder: string, records: ManagerRecords, imports: readonly Import[]): string {
   const outcomes = (['written', 'unchanged', 'not written'] as const).flatMap((outcome) => {
     const number = imports.filter((file) => file.outcome === outcome).length;
     return number > 0 || outcome === 'written' ? `${number} ${outcome}` : [];
   });
-  return `${folder}: ${describeFleet(app.size, device_group.size)}: ${outcomes.join(', ')}`;
+  const keys = KINDS.flatMap((kind) => Array.from(records[kind].keys(), (name) => keyOf(kind, name)));
+  return `${folder}: ${describeObjects(keys)}: ${outcomes.join(', ')}`;
 }
 
 function nextSteps(folder: string): string {

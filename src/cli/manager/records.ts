@@ -20,7 +20,7 @@ const CONCURRENCY = 8;
 export async function readManager(manager: ManagerAddress, onRead: OnRead): Promise<ManagerRecords> {
   try {
     const app = await readKind(manager, 'app', onRead);
-    return { app, device_group: await readKind(manager, 'device_group', onRead) };
+    return { app, device_group: await readKind(manager, 'device_group', onRead), device: new Map() };
   } catch (error) {
     if (!(error instanceof HoldfastError)) throw error;
     throw new HoldfastError(error.kind, `${error.message}; nothing was written`, error.details, error);

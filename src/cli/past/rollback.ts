@@ -2,7 +2,7 @@ import { join, normalize } from 'node:path';
 import { compareProblems, type Problem } from '../../desired/problem.ts';
 import { HoldfastError } from '../../errors.ts';
 import { AppliedState } from '../../plan/applied.ts';
-import { effectsOf } from '../../plan/effect.ts';
+import { deviceMoves, effectsOf } from '../../plan/effect.ts';
 import { makePlan } from '../../plan/plan.ts';
 import { stateAt } from '../../preview/state-at.ts';
 import { keyOf, parseKey } from '../../protocol/name.ts';
@@ -14,7 +14,7 @@ import type { Selection } from '../../rollback/selection.ts';
 import { editedFiles, type Target, workOut } from '../../rollback/work-out.ts';
 import { openUserGit } from '../../source/git/user-git.ts';
 import { printable } from '../../text/printable.ts';
-import { describeProblems, prefixProblems, prefixSteps, suggestApps } from '../check/fleet.ts';
+import { describeProblems, prefixProblems, prefixSteps, suggestObjects } from '../check/fleet.ts';
 import { type CommandArguments, parseCommand } from '../shell/arguments.ts';
 import { COMMANDS } from '../shell/commands.ts';
 import { type CommandIo, EXIT, type ExitCode, UsageError } from '../shell/io.ts';
@@ -132,7 +132,7 @@ async function previewOf(way: Rollback, past: OpenPast): Promise<Findings> {
   const { folder, desired, revisions, revision, defaults } = past;
   const applied = (await stateAt(revisions, revision, defaults))?.applied ?? new AppliedState();
   const touched = desired.apply(await editedFiles(way.edits, defaults));
-  const { steps, problems: found } = makePlan(touched, desired, applied, suggestApps(desired));
+  const { steps, problems: found } = makePlan(touched, desired, applied, suggestObjects(desired));
   const problems = [
     ...(way.refused?.problems ?? []),
     ...[...touched].flatMap((key) => {
@@ -142,7 +142,13 @@ async function previewOf(way: Rollback, past: OpenPast): Promise<Findings> {
   ];
   const shown = prefixProblems(folder, unique(problems).sort(compareProblems));
   const summary = shown.length === 0 ? '' : `${describeProblems(shown)}.`;
-  return { problems: shown, steps: prefixSteps(folder, steps), effects: effectsOf(steps, applied), summary };
+  return {
+    problems: shown,
+    steps: prefixSteps(folder, steps),
+    effects: effectsOf(steps, applied),
+    moves: deviceMoves(steps, applied),
+    summary,
+  };
 }
 
 function unique(problems: readonly Problem[]): Problem[] {

@@ -36,7 +36,8 @@ export async function show(args: readonly string[], io: CommandIo): Promise<Exit
       ? await withPast(options['desired-state'] as string | undefined, io, (past) => fromGit(past, operand))
       : await fromManager(manager, operand);
   const { steps, effects } = shown;
-  if (format === 'json') io.write(`${findingsJson({ problems: [], steps, effects, summary: '' }, json)}\n`);
+  if (format === 'json')
+    io.write(`${findingsJson({ problems: [], steps, effects, moves: [], summary: '' }, json)}\n`);
   else await io.page(shownText(shown, painter(io.hasColors)));
   return EXIT.ok;
 }

@@ -27,6 +27,8 @@ export interface Findings {
   problems: readonly Problem[];
   steps: readonly Step[];
   effects: readonly CountedEffect[];
+  /** A sentence for each device that moves to another group. */
+  moves: readonly string[];
   /** The last line of the text. */
   summary: string;
 }
@@ -75,13 +77,14 @@ const MOST_WITHOUT_TOTALS = 10;
 
 type Color = 'red' | 'green' | 'yellow' | 'bold' | 'dim';
 
-function textOf({ problems, steps, effects, summary }: Findings, hasColors: boolean): string {
+function textOf({ problems, steps, effects, moves, summary }: Findings, hasColors: boolean): string {
   const paint = painter(hasColors);
   const lines = [
     ...totalsLines(steps, effects, paint),
     ...problems.map((problem) => problemLine(problem, paint)),
     ...steps.flatMap((step) => stepLines(step, paint)),
     ...effectLines('What devices will do:', effects, paint),
+    ...moves.map((move) => `~ ${printable(move)}`),
     ...lostGroups(steps).map((text) => paint('red', paint('bold', `! ${text}`))),
     summary,
   ];

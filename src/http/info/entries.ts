@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GroupsByApp } from '../../desired/groups-by-app.ts';
+import { Holders } from '../../desired/holders.ts';
 import { keyOf, parseKey } from '../../protocol/name.ts';
 import { pollTag } from '../../protocol/poll.ts';
 import type { GroupInfo } from '../../store/objects/port.ts';
@@ -41,7 +41,7 @@ export interface Entries {
 
 export function createEntries(): Entries {
   const entries = new Map<string, Cached>();
-  const groupsByApp = new GroupsByApp();
+  const groupsByApp = new Holders();
 
   const forget = (group: string): void => {
     for (const app of entries.get(group)?.apps ?? []) groupsByApp.remove(app, group);
@@ -54,6 +54,7 @@ export function createEntries(): Entries {
   };
   const expire = (key: string): void => {
     const { kind, name } = parseKey(key);
+    if (kind === 'device') return;
     for (const group of kind === 'device_group' ? [name] : groupsByApp.of(name)) {
       const entry = entries.get(group);
       if (entry !== undefined) entry.isStale = true;

@@ -28,6 +28,7 @@ const AppExists = z
   })
   .meta({ id: 'AppExists' });
 const GroupExists = z.object({ device_group_exists: z.boolean() }).meta({ id: 'DeviceGroupExists' });
+const DeviceExists = z.object({ device_exists: z.boolean() }).meta({ id: 'DeviceExists' });
 const RevisionExists = z.object({ revision_exists: z.literal(false) }).meta({ id: 'RevisionExists' });
 const EntryExists = z.object({ entry_exists: z.literal(false) }).meta({ id: 'EntryExists' });
 const Denied = z.object({ access_allowed: z.literal(false) }).meta({ id: 'AccessDenied' });
@@ -76,6 +77,7 @@ export const parameterErrors = { 400: json('The name or a parameter is invalid.'
 const EXISTENCE: Readonly<Record<Kind, z.ZodType>> = {
   app: z.union([AppExists, Denied]).meta({ id: 'AppRefusal' }),
   device_group: z.union([GroupExists, AppExists, Denied]).meta({ id: 'DeviceGroupRefusal' }),
+  device: z.union([DeviceExists, GroupExists, Denied]).meta({ id: 'DeviceRefusal' }),
 };
 
 /** The reply to a read of something that the client already has. */

@@ -6,7 +6,7 @@ import type { BodyRule } from './fields.ts';
 export function bodyRules(kind: Kind): Readonly<Record<'whole' | 'partial', BodyRule>> {
   const { schemas, assigned: ignored, required } = DESCRIPTORS[kind];
   return {
-    whole: { schema: schemas.body, ignored, required: [required] },
+    whole: { schema: schemas.body, ignored, required: required === null ? [] : [required] },
     partial: { schema: schemas.change, ignored, required: null },
   };
 }

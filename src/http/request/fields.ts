@@ -16,7 +16,7 @@ const MAX_ENTRIES = 20_000;
 export interface BodyRule {
   schema: z.ZodObject;
   ignored: readonly string[];
-  /** Null for a partial update, which needs at least one field, but none in particular. */
+  /** Null for a partial update, which needs at least one field, but none in particular; if empty, no body is one without fields. */
   required: readonly string[] | null;
 }
 
@@ -25,14 +25,16 @@ export interface BodyRule {
  * (docs/contract.md, 5.4).
  */
 export function readFields(request: FastifyRequest, rule: BodyRule): Fields {
-  const body = rule.required === null ? partialFields(request) : wholeFields(request, rule.required);
+  const required = rule.required ?? [];
+  const body = required.length === 0 ? partialFields(request) : wholeFields(request, required);
   return checkFields(body, rule);
 }
 
 /** Reads such an object that is a part of a body, undefined if it is not there. Throws as `readFields` does. */
 export function readFieldsOf(value: unknown, rule: BodyRule): Fields {
   if (isMapValue(value)) return checkFields({ fields: value, unsafe: [] }, rule);
-  if (rule.required !== null) throw fieldsMissing(rule.required);
+  if (value === undefined && rule.required?.length === 0) return readFieldsOf({}, rule);
+  if (rule.required !== null && rule.required.length > 0) throw fieldsMissing(rule.required);
   if (value === undefined) throw noFields(Object.keys(rule.schema.shape));
   throw badFields([], [], [['fields', 'must be a JSON object']]);
 }

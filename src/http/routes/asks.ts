@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { check } from '../../desired/explain.ts';
 import { stateOf } from '../../fleet/asks.ts';
+import { deviceOf } from '../../fleet/state.ts';
 import { AskAnswer, AskBody, AskRecord, MAX_ANSWER_BYTES, MadeAsk, WaitingAsks } from '../../protocol/ask.ts';
 import { Name } from '../../protocol/name.ts';
 import { DEVICE_HEADER } from '../../protocol/poll.ts';
@@ -74,7 +75,7 @@ export function askRoutes(app: FastifyInstance, { asks, fleet, store, now }: Api
   makeRoute(app, async (request, reply) => {
     const device = deviceNameIn(request);
     const body = readBody(request, AskBody);
-    if (!(await fleet.known()).slots.has(device)) throw deviceAbsent(device);
+    if (deviceOf(device, await fleet.known()) === null) throw deviceAbsent(device);
     reply.header('retry-after', RETRY_AFTER);
     const ask = await asks.ask(device, body, request.user.name);
     reply.removeHeader('retry-after');

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { Known } from '../../fleet/fleet.ts';
 import { DEVICE_SORTS, listDevices, type Place, rowOf } from '../../fleet/list.ts';
-import { type JudgedDevice, judge } from '../../fleet/state.ts';
+import { deviceOf, type JudgedDevice, type Known } from '../../fleet/state.ts';
 import { DEVICE_STATES, DevicePage, DeviceRecord } from '../../protocol/device.ts';
 import { NAME_PATTERN, Name } from '../../protocol/name.ts';
 import type { Api } from '../api.ts';
@@ -76,7 +75,7 @@ export function deviceRoutes(app: FastifyInstance, { fleet, lags }: Api): void {
     const known = await fleet.known();
     const place = { sort, after: after === undefined ? null : placeOf(after) };
     const isCsv = format === 'csv';
-    const limit = isCsv ? known.slots.size : size;
+    const limit = isCsv ? known.slots.size + known.standard.served.devices.size : size;
     const { rows, next, total } = await listDevices({ ...filters, text: q }, place, limit, known, lags);
     if (isCsv) return reply.type('text/csv; charset=utf-8').send(await csvOf(COLUMNS, rows));
     return { devices: rows, next: next === null ? null : cursorOf(next), total } satisfies DevicePage;
@@ -113,11 +112,11 @@ const COLUMNS: Readonly<Record<string, (row: DevicePage['devices'][number]) => s
   worker: ({ worker }) => worker ?? '',
 };
 
-function deviceIn(request: FastifyRequest, { slots, standard }: Known): JudgedDevice {
+function deviceIn(request: FastifyRequest, known: Known): JudgedDevice {
   const name = deviceNameIn(request);
-  const slot = slots.get(name);
-  if (slot === undefined) throw deviceAbsent(name);
-  return judge(slot, standard);
+  const device = deviceOf(name, known);
+  if (device === null) throw deviceAbsent(name);
+  return device;
 }
 
 /** A cursor is the value by which the last row of a page was sorted, and its name. */

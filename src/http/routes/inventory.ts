@@ -4,7 +4,7 @@ import { classifyPath } from '../../desired/file.ts';
 import { HoldfastError } from '../../errors.ts';
 import { type AppCounts, countingApps } from '../../fleet/app-counts.ts';
 import { countDevices } from '../../fleet/counts.ts';
-import type { Known } from '../../fleet/fleet.ts';
+import type { Known } from '../../fleet/state.ts';
 import type { GroupCounts } from '../../protocol/device.ts';
 import {
   INVENTORY_SORTS,

@@ -107,5 +107,6 @@ function previewRecord({ alsoLost, ...preview }: RollbackPreview): object {
 }
 
 function idOf(object: StoredObject): number {
+  if (object.kind === 'device') return object.deviceId;
   return object.kind === 'app' ? object.appId : object.deviceGroupId;
 }

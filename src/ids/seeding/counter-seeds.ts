@@ -44,10 +44,10 @@ function isKept(row: CounterRow, isTrusted: Trust): boolean {
   return row.kind === 'prune' || isTrusted(counterKey(row));
 }
 
-/** An app has one counter; a device group has two. */
+/** An object has one counter; a device group has two. */
 function countersOfPath(path: string): CounterName[] {
   const role = classifyPath(path);
   if (role.role !== 'object') return [];
-  const kinds: CounterKind[] = role.kind === 'app' ? ['app'] : ['device_group', 'prune'];
+  const kinds: CounterKind[] = role.kind === 'device_group' ? ['device_group', 'prune'] : [role.kind];
   return kinds.map((kind) => ({ kind, name: role.name }));
 }

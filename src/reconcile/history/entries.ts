@@ -87,6 +87,7 @@ const ID_NAMES: Readonly<Record<ActChange['kind'], string>> = {
   app: 'app_id',
   device_group: 'device_group_id',
   prune: 'prune_id',
+  device: 'device_id',
 };
 
 /** Returns the change of an object that only the act has. */

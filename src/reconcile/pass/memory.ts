@@ -1,4 +1,4 @@
-import { membersOf } from '../../desired/content.ts';
+import { namedIn } from '../../desired/content.ts';
 import { NO_POSITIONS } from '../../desired/parse.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { StateFile } from '../../desired/state.ts';
@@ -61,8 +61,8 @@ export async function loadMemory(store: PassStore): Promise<Memory> {
 }
 
 /**
- * Takes over what another manager has changed in the store, and marks as pending the changed objects and the apps that a
- * changed group lists now or listed before, since a group can hold back its apps. (The planner finds everything else that
+ * Takes over what another manager has changed in the store, and marks as pending the changed objects and what a
+ * changed one names now or named before, since a group can hold back its apps, and a device its group. (The planner finds everything else that
  * depends on them.) Returns whether there is any.
  */
 export function applyStoreChanges(memory: Memory, { objects, gone }: ChangedObjects): boolean {
@@ -78,10 +78,11 @@ export function applyStoreChanges(memory: Memory, { objects, gone }: ChangedObje
   return objects.length + gone.length > 0;
 }
 
-/** Marks the object as pending, and the apps that it lists in the memory as it is now. */
+/** Marks the object as pending, and what it names in the memory as it is now. */
 function markPending({ applied, pending }: Memory, { kind, name }: ObjectKey): void {
   pending.add(keyOf(kind, name));
-  for (const app of membersOf(applied.content(kind, name))) pending.add(keyOf('app', app));
+  const named = namedIn(applied.content(kind, name));
+  for (const other of named.names) pending.add(keyOf(named.kind, other));
 }
 
 function setObject(memory: Memory, object: AppliedObject): void {

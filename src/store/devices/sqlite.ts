@@ -47,10 +47,14 @@ function prepareReads(db: Database) {
     db,
     "SELECT name, content FROM objects WHERE kind = 'device_group'",
   );
+  const devices = prepare<{ name: string; group: string | null }>(
+    db,
+    "SELECT name, content ->> '$.device_group' AS \"group\" FROM objects WHERE kind = 'device'",
+  );
   const orders = prepare<OrderRow>(
     db,
     `SELECT c.kind, c.name, c.last AS id, max(c.changed, (SELECT all_changed FROM state)) AS changed FROM counters AS c
-     JOIN objects AS o ON o.name = c.name AND o.kind = iif(c.kind = 'app', 'app', 'device_group')`,
+     JOIN objects AS o ON o.name = c.name AND o.kind = iif(c.kind = 'prune', 'device_group', c.kind)`,
   );
   const state = prepare<{ fleet: string; applied_revision: string | null; devices_heard_at: number | null }>(
     db,
@@ -67,7 +71,7 @@ function prepareReads(db: Database) {
       const lists = groups
         .all()
         .map(({ name, content }) => ({ name, apps: (JSON.parse(content) as DeviceGroup).apps }));
-      return servedOf({ fleet, revision }, lists, orders.all());
+      return servedOf({ fleet, revision }, { groups: lists, devices: devices.all() }, orders.all());
     },
     /** Returns the name after which the next page begins; null after the last one. */
     page: (after: string, each: (slots: DeviceSlot[]) => void): string | null => {

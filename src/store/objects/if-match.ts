@@ -7,6 +7,7 @@ import type { StoredObject } from './port.ts';
  */
 export function tagsOf(object: StoredObject): [etag: string, ...others: string[]] {
   if (object.kind === 'app') return [`"${object.appId}"`];
+  if (object.kind === 'device') return [`"${object.deviceId}"`];
   const { deviceGroupId, pruneId } = object;
   return [`"${deviceGroupId}-${pruneId}"`, `"${deviceGroupId}"`];
 }

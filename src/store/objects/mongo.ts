@@ -18,7 +18,7 @@ import type {
   StoredOf,
   StoreState,
 } from './port.ts';
-import { appliedObject, appsIn, groupInfo, storedObject } from './rules/rows.ts';
+import { appliedObject, appsIn, groupIn, groupInfo, storedObject } from './rules/rows.ts';
 import { type Changes, WorkingSet } from './rules/working-set.ts';
 import { ObjectWrites, type Write } from './writes.ts';
 
@@ -133,15 +133,17 @@ export class MongoObjects extends ObjectWrites implements Store, SharedStore {
     const { root, documents } = await this.#scan();
     const { fleet, allChanged } = root;
     const applied = appliedIn(documents);
+    const ofKind = (wanted: Kind): AppliedRow[] => applied.filter(({ kind }) => kind === wanted);
     const row = (kind: CounterKind, name: string, counter: StoredCounter | null) =>
       counter === null
         ? []
         : [{ kind, name, id: counter.last, changed: Math.max(counter.changed, allChanged) }];
     return servedOf(
       { fleet, revision: revisionOf(root) },
-      applied
-        .filter(({ kind }) => kind === 'device_group')
-        .map((group) => ({ name: group.name, apps: appsIn(group) })),
+      {
+        groups: ofKind('device_group').map((group) => ({ name: group.name, apps: appsIn(group) })),
+        devices: ofKind('device').map((device) => ({ name: device.name, group: groupIn(device) })),
+      },
       applied.flatMap(({ kind, name, own, prune }) => [
         ...row(kind, name, own),
         ...row('prune', name, prune),

@@ -24,10 +24,16 @@ export interface StoredGroup extends Stored<'device_group'> {
   pruneId: number;
 }
 
+/** An applied device. `deviceId` rises with every change. */
+export interface StoredDevice extends Stored<'device'> {
+  deviceId: number;
+}
+
 /** An applied object, by kind. */
 export interface StoredOf {
   app: StoredApp;
   device_group: StoredGroup;
+  device: StoredDevice;
 }
 
 /** An applied object of any kind. */

@@ -126,6 +126,7 @@ export class SqliteObjects extends ObjectWrites implements Store {
 const KIND_STRINGS: Readonly<Record<CounterKind, CounterKind>> = {
   app: 'app',
   device_group: 'device_group',
+  device: 'device',
   prune: 'prune',
 };
 

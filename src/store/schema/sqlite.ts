@@ -50,7 +50,7 @@ CREATE TABLE log_position (
 ) STRICT;
 
 CREATE TABLE objects (
-  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group')),
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group', 'device')),
   name TEXT NOT NULL,
   oid TEXT NOT NULL,
   content TEXT NOT NULL,
@@ -61,7 +61,7 @@ CREATE TABLE objects (
 ) STRICT;
 
 CREATE TABLE counters (
-  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group', 'prune')),
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group', 'device', 'prune')),
   name TEXT NOT NULL,
   last INTEGER NOT NULL,
   floor INTEGER NOT NULL,

@@ -78,7 +78,7 @@ function changesAt(keys: Iterable<string>, applied: AppliedState): ChangedObject
   const changes: ChangedObjects = { objects: [], gone: [] };
   for (const key of keys) {
     const { kind, name } = parseKey(key);
-    const content = kind === 'app' ? applied.app(name) : applied.group(name);
+    const content = applied.content(kind, name);
     if (content === undefined) changes.gone.push({ kind, name });
     else changes.objects.push({ kind, name, content, origin: null } as AppliedObject);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DeviceSlot, PolledHalf, ReportedHalf } from '../../../src/store/devices/slot.ts';
-import { app, appStep, group, groupStep, type OpenStore, pass, useStore } from './support.ts';
+import { app, appStep, deviceStep, group, groupStep, type OpenStore, pass, useStore } from './support.ts';
 
 const POLL: PolledHalf = {
   at: 1000,
@@ -118,6 +118,31 @@ export function devicesContract(open: OpenStore): void {
       const pruned = (await test.store.served()).groups.get('edge');
       expect(pruned?.order).toBe(pruned?.pruned);
       expect(pruned?.order).toBeGreaterThan(edge?.order ?? 0);
+    });
+
+    it('says which devices have a file, the group in it, and when that changed last', async () => {
+      await pass(test.store, [groupStep('edge', group()), groupStep('lab', group())]);
+      await pass(test.store, [
+        deviceStep('pos-1', { device_group: 'edge', variables: { TILL: '7' } }),
+        deviceStep('pos-2', { variables: {} }),
+      ]);
+      const before = await test.store.served();
+      expect([...before.devices.keys()].sort()).toEqual(['pos-1', 'pos-2']);
+      expect(before.devices.get('pos-2')?.group).toBeNull();
+      await pass(test.store, [
+        deviceStep('pos-1', { device_group: 'lab', variables: {} }),
+        deviceStep('pos-2', null),
+      ]);
+      await test.reopen();
+      const after = await test.store.served();
+      expect([...after.devices]).toEqual([['pos-1', { group: 'lab', changed: expect.any(Number) }]]);
+      expect(after.devices.get('pos-1')?.changed).toBeGreaterThan(before.devices.get('pos-1')?.changed ?? 0);
+      expect(after.groups.get('edge')).toEqual(before.groups.get('edge'));
+      const stored = (await test.store.object('device', 'pos-1')).value;
+      expect(stored).toMatchObject({ deviceId: 2, content: { device_group: 'lab', variables: {} } });
+      expect((await test.store.counters(0)).map(({ kind, name, last }) => `${kind}/${name} ${last}`)).toEqual(
+        expect.arrayContaining(['device/pos-1 2', 'device/pos-2 1']),
+      );
     });
   });
 }

@@ -3,6 +3,7 @@ import { kindOf } from '../../../src/errors.ts';
 import type { CounterKind, CounterRow, HistoryPoint, SeedBatch } from '../../../src/ids/id-store.ts';
 import type { FileOrigin, Step } from '../../../src/plan/step.ts';
 import { type App, appDefaults } from '../../../src/protocol/app.ts';
+import type { Device } from '../../../src/protocol/device-fields.ts';
 import type { DeviceGroup } from '../../../src/protocol/device-group.ts';
 import { OPERATIONS } from '../../../src/protocol/history.ts';
 import { type Kind, parseKey } from '../../../src/protocol/name.ts';
@@ -83,6 +84,10 @@ export function group(...apps: string[]): DeviceGroup {
 /** A create or update; null deletes. */
 export function appStep(name: string, after: App | null, origin: FileOrigin | null = ORIGIN): Step {
   return { kind: 'app', name, before: null, after, origin: after === null ? null : origin };
+}
+
+export function deviceStep(name: string, after: Device | null): Step {
+  return { kind: 'device', name, before: null, after, origin: after === null ? null : ORIGIN };
 }
 
 export function groupStep(name: string, after: DeviceGroup | null, origin: FileOrigin | null = ORIGIN): Step {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { keyOf } from '../../../src/protocol/name.ts';
+import { type Kind, keyOf } from '../../../src/protocol/name.ts';
 import { wrap } from '../../support/engine.ts';
 import type { SharedFlatStore } from '../../support/flat-store.ts';
 import { changesContract } from '../contract/changes.ts';
@@ -17,7 +17,7 @@ async function mark(): Promise<string> {
 async function changedSince(since: string): Promise<[changed: string[], deleted: string[]] | null> {
   const changes = await store.changedObjects(since);
   if (changes === null) return null;
-  const keys = (list: readonly { kind: 'app' | 'device_group'; name: string }[]): string[] =>
+  const keys = (list: readonly { kind: Kind; name: string }[]): string[] =>
     list.map(({ kind, name }) => keyOf(kind, name)).sort();
   return [keys(changes.objects), keys(changes.gone)];
 }

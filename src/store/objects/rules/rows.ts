@@ -3,6 +3,7 @@ import type { ContentOfKind } from '../../../desired/content.ts';
 import { DESCRIPTORS } from '../../../desired/kinds.ts';
 import { HoldfastError } from '../../../errors.ts';
 import type { AppDefaults } from '../../../protocol/app.ts';
+import type { Device } from '../../../protocol/device-fields.ts';
 import type { DeviceGroup } from '../../../protocol/device-group.ts';
 import type { Kind } from '../../../protocol/name.ts';
 import type { AppliedRow, FleetObject, FleetState } from '../../fleet.ts';
@@ -25,6 +26,13 @@ const STORED: { readonly [K in Kind]: (row: AppliedRow, defaults: AppDefaults) =
     pruneId: prune?.last ?? 0,
     content: contentOf('device_group', stored.content, defaults),
   }),
+  device: ({ name, own, stored }, defaults) => ({
+    kind: 'device',
+    name,
+    oid: stored.oid,
+    deviceId: own?.last ?? 0,
+    content: contentOf('device', stored.content, defaults),
+  }),
 };
 
 /** Parses a stored object. Fields that were added to the product after it was stored get their defaults. */
@@ -35,6 +43,11 @@ export function storedObject(row: AppliedRow, defaults: AppDefaults): StoredObje
 /** Returns the names of the apps that a stored group lists. */
 export function appsIn({ stored }: AppliedRow): readonly string[] {
   return (JSON.parse(stored.content) as DeviceGroup).apps;
+}
+
+/** Returns the group that a stored device names; null if it names none. */
+export function groupIn({ stored }: AppliedRow): string | null {
+  return (JSON.parse(stored.content) as Device).device_group ?? null;
 }
 
 /** Returns the id sequence of the last change of an object's ids. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GroupsByApp } from '../../src/desired/groups-by-app.ts';
+import { Holders } from '../../src/desired/holders.ts';
 
 const APPS = ['a', 'b', 'c'] as const;
 const name = fc.constantFrom(...APPS);
@@ -19,11 +19,11 @@ class Model {
   }
 }
 
-describe('GroupsByApp', () => {
+describe('Holders', () => {
   it('has the groups of each app after any additions and removals', () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
-        const [groups, model] = [new GroupsByApp(), new Model()];
+        const [groups, model] = [new Holders(), new Model()];
         for (const [does, app, group] of changes) {
           groups[does](app, group);
           model[does](app, group);
@@ -38,7 +38,7 @@ describe('GroupsByApp', () => {
     'removes many groups of one app in %s, and leaves the original as it is',
     (make) => {
       const names = Array.from({ length: 100_000 }, (_, index) => `group-${index}`);
-      const groups = new GroupsByApp();
+      const groups = new Holders();
       for (const group of names) groups.add('web', group);
       const copy = groups[make]();
       for (const group of names) copy.remove('web', group);

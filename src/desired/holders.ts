@@ -1,18 +1,21 @@
-/** Which groups list each app. Most apps are in one group, so a set is made only for a second one. */
-export class GroupsByApp {
+/**
+ * Which groups list each app; or, with groups in place of apps, which devices are in each group. Most apps are in one group,
+ * so a set is made only for a second one.
+ */
+export class Holders {
   readonly #groups = new Map<string, string | Set<string>>();
   /** Has the groups of the apps that are not in `#groups`. */
-  #below: GroupsByApp | null = null;
+  #below: Holders | null = null;
 
-  copy(): GroupsByApp {
-    const copy = this.#below?.copy() ?? new GroupsByApp();
+  copy(): Holders {
+    const copy = this.#below?.copy() ?? new Holders();
     for (const [app, groups] of this.#groups) copy.#groups.set(app, ownGroups(groups));
     return copy;
   }
 
   /** Returns the groups over these: changes there are not seen here, and changes here are seen there. */
-  over(): GroupsByApp {
-    const over = new GroupsByApp();
+  over(): Holders {
+    const over = new Holders();
     over.#below = this;
     return over;
   }

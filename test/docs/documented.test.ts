@@ -63,7 +63,7 @@ describe('documents list exactly what the code has', () => {
   it('docs/desired-state.md: the codes of problems', async () => {
     const documented = (await rowsOf('docs/desired-state.md')).flatMap(([, cell]) => codeIn(cell));
     const codes = documented.filter((code) =>
-      /^(file|name|yaml|field|app|folder|merge|port|mount|variable)-[a-z-]+$/.test(code),
+      /^(file|name|yaml|field|app|group|folder|merge|port|mount|variable)-[a-z-]+$/.test(code),
     );
     expect(codes.sort()).toEqual([...PROBLEM_CODES].sort());
   });

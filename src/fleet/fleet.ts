@@ -193,7 +193,7 @@ class HeardFleet implements Fleet {
     const { mostDevices } = this.#dependencies;
     if (this.#slots.size >= mostDevices + this.#declared.size)
       this.#forgetOldest(Math.ceil(mostDevices * PORTION));
-    return { name, poll: null, report: null, ifNoneMatch: undefined, instance: undefined };
+    return liveOf({ name, poll: null, report: null });
   }
 
   #forgetOldest(count: number): void {
@@ -218,7 +218,7 @@ class HeardFleet implements Fleet {
   /** Takes a slot that the store has. */
   #take(slot: DeviceSlot): void {
     const known = this.#slots.get(slot.name);
-    const live = known ?? { ...slot, ifNoneMatch: undefined, instance: undefined };
+    const live = known ?? liveOf(slot);
     const heard = known === undefined ? 0 : heardAt(known);
     // The next poll is compared with what another manager heard.
     if (known !== undefined)
@@ -267,6 +267,11 @@ class HeardFleet implements Fleet {
       throw error;
     }
   }
+}
+
+/** Written field by field: a spread would give each slot a shape of its own, and make each look at all of them ten times slower. */
+function liveOf({ name, poll, report }: DeviceSlot): Live {
+  return { name, poll, report, ifNoneMatch: undefined, instance: undefined };
 }
 
 /** Headers that are longer than any worker sends are not kept, and count as none. */

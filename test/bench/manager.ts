@@ -91,6 +91,14 @@ export function peakMemory(pid: number): Promise<number> {
   return memoryLine(pid, /^VmHWM:\s+(\d+) kB/m);
 }
 
+/** The processor time that a process has used, in milliseconds; NaN except on Linux. */
+export async function processorTime(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // After the name, in ticks of 10 ms.
+  const [user, system] = text.slice(text.lastIndexOf(')')).split(' ').slice(12);
+  return (Number(user) + Number(system)) * 10;
+}
+
 async function memoryLine(pid: number, pattern: RegExp): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(pattern.exec(text)?.[1] ?? Number.NaN) * 1024;

@@ -7,7 +7,7 @@ import type { Served } from '../../../src/store/served.ts';
 import type { Bench, Line } from '../bench.ts';
 import { appName, groupName, makeFleet } from '../fleet.ts';
 import { sendEach, startPolling } from '../load.ts';
-import { type Manager, startManager } from '../manager.ts';
+import { type Manager, processorTime, startManager } from '../manager.ts';
 import { median, ms, percentile } from '../statistics.ts';
 import { infoPath } from './info.ts';
 
@@ -68,13 +68,15 @@ async function line(
 ): Promise<Line> {
   const paths = Array.from({ length: REQUESTS }, (_, turn) => pathAt(turn));
   const stopPolling = startPolling(bench, manager.address, infoPath(0), 5);
+  const before = await processorTime(manager.child.pid);
   const taken = (await sendEach(bench, manager.address, paths)).slice(WARM_UP);
+  const each = ((await processorTime(manager.child.pid)) - before) / REQUESTS;
   const polls = await stopPolling();
   const p99 = percentile(taken, 0.99);
-  bench.say(`${name}: p50 ${ms(median(taken))}, p99 ${ms(p99)}`);
+  bench.say(`${name}: p50 ${ms(median(taken))}, p99 ${ms(p99)}, ${ms(each)} of a processor`);
   return {
     row: `${name}, ${COUNT.toLocaleString('en')} devices`,
-    measured: `p50 ${ms(median(taken))}, p99 ${ms(p99)}`,
+    measured: `p50 ${ms(median(taken))}, p99 ${ms(p99)}; ${ms(each)} of a processor`,
     baseline: `p99 ${ms(percentile(polls, 0.99))}, longest ${ms(percentile(polls, 1))}, polls meanwhile`,
     ratio: '',
     target: 'p99 <= 100 ms',

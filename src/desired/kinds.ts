@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { APP_FIELDS, AppBody, AppChange, type AppDefaults, AppFields } from '../protocol/app.ts';
+import { DeviceRecord } from '../protocol/device.ts';
 import { completeDevice, DeviceBody, DeviceFields } from '../protocol/device-fields.ts';
 import { DeviceGroup, DeviceGroupChange } from '../protocol/device-group.ts';
 import type { Kind } from '../protocol/name.ts';
@@ -38,6 +39,9 @@ interface KindDescriptor {
   /** Returns the content for fields that match the schema of files. Does not change them; the result shares values with them. */
   complete(fields: object, defaults: AppDefaults): Content;
 }
+
+/** What a device's record has besides the fields of its file. */
+const SEEN_OF_DEVICE = Object.keys(DeviceRecord.shape).filter((name) => !(name in DeviceFields.shape));
 
 export const DESCRIPTORS: Readonly<Record<Kind, KindDescriptor>> = {
   app: {
@@ -80,7 +84,7 @@ export const DESCRIPTORS: Readonly<Record<Kind, KindDescriptor>> = {
     required: null,
     telling: ['device_group', 'variables'],
     needs: 'fields such as "device_group: stores"',
-    assigned: ['device', 'device_id', '_id'],
+    assigned: SEEN_OF_DEVICE,
     schemas: { file: DeviceFields, body: DeviceBody, change: DeviceBody },
     partialOp: 'change',
     complete: (fields) => completeDevice(fields),

@@ -71,8 +71,14 @@ function unseen(name: string): DeviceSlot {
 
 /** Returns a device that was seen, or has a file; null if neither. */
 export function deviceOf(name: string, { slots, standard }: Known): JudgedDevice | null {
-  const slot = slots.get(name) ?? (standard.served.devices.has(name) ? unseen(name) : null);
-  return slot && judge(slot, standard);
+  const slot = slots.get(name);
+  if (slot !== undefined) return judge(slot, standard);
+  return standard.served.devices.has(name) ? expectedDevice(name, { standard }) : null;
+}
+
+/** Returns a device that was never seen. */
+export function expectedDevice(name: string, { standard }: Pick<Known, 'standard'>): JudgedDevice {
+  return judge(unseen(name), standard);
 }
 
 /** When a device was heard last; 0 if it never was. */

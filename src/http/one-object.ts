@@ -62,15 +62,16 @@ export async function sendWritten<W extends Write>(
   }
 }
 
-/** Sends an app or a device group with its ETag, or a 304 if the client already has it. */
+/** Sends an object with its ETag, or a 304 if the client already has it. */
 export function sendObject(
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
   { value, revision }: AtRevision<StoredObject>,
+  record: object = objectRecord(value),
 ): FastifyReply {
   const [etag] = tagsOf(value);
   if (isNotModified(request, etag))
     return sendNotModified(request, withRevision(reply, revision).header('etag', etag));
-  return sendAtRevision(reply.header('etag', etag), status, revision, objectRecord(value));
+  return sendAtRevision(reply.header('etag', etag), status, revision, record);
 }

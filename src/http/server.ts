@@ -30,6 +30,7 @@ import { appRoutes } from './routes/apps.ts';
 import { askRoutes } from './routes/asks.ts';
 import { changesRoutes } from './routes/changes.ts';
 import { convergenceRoutes } from './routes/convergence.ts';
+import { deviceFileRoutes } from './routes/device-files.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
 import { deviceRoutes } from './routes/devices.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -151,6 +152,7 @@ export const ROUTES = [
   revisionRoutes,
   reportRoutes,
   deviceRoutes,
+  deviceFileRoutes,
   convergenceRoutes,
   askRoutes,
   incidentRoutes,

@@ -60,6 +60,7 @@ export const DeviceRecord = z
   .object({
     ...row,
     worker: z.string().nullable(),
+    variables: z.record(z.string(), z.string()).describe('Those of its file.'),
     report: Report.meta({ id: 'LatestReport' }).nullable().describe('Its latest report.'),
   })
   .meta({ id: 'DeviceDetail' });

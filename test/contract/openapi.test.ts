@@ -380,6 +380,8 @@ describe('the document at /openapi.json', () => {
       'ChangeInput',
       'ChangesInput',
       'ContainersPerInput',
+      'DeviceChangeInput',
+      'DeviceFieldsInput',
       'DeviceGroupChangeInput',
       'DeviceGroupFieldsInput',
       'FileTextInput',

@@ -1,9 +1,9 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { DEVICE_SORTS, listDevices, type Place, rowOf } from '../../fleet/list.ts';
-import { deviceOf, type JudgedDevice, type Known } from '../../fleet/state.ts';
+import { DEVICE_SORTS, listDevices, type Place } from '../../fleet/list.ts';
 import { DEVICE_STATES, DevicePage, DeviceRecord } from '../../protocol/device.ts';
 import { NAME_PATTERN, Name } from '../../protocol/name.ts';
+import { tagsOf } from '../../store/objects/if-match.ts';
 import type { Api } from '../api.ts';
 import { csvOf } from '../csv.ts';
 import { commonErrors, json, parameterErrors } from '../openapi/replies.ts';
@@ -11,6 +11,7 @@ import { route } from '../openapi/route.ts';
 import { deviceAbsent, deviceNameIn } from '../request/device.ts';
 import { pageSize } from '../request/page.ts';
 import { Text } from '../request/query.ts';
+import { deviceRecord } from './device-files.ts';
 
 const CURSOR = /^(?:[1-9]\d{0,15}|0)~/;
 
@@ -69,7 +70,7 @@ const forgetRoute = route('POST', '/api/v2/devices/:device_name/forget', {
 });
 
 /** The devices that this manager hears (docs/fleet.md). */
-export function deviceRoutes(app: FastifyInstance, { fleet, lags }: Api): void {
+export function deviceRoutes(app: FastifyInstance, { fleet, lags, store }: Api): void {
   listRoute(app, async (request, reply) => {
     const { format, after, sort, page_size: size, q, ...filters } = request.query;
     const known = await fleet.known();
@@ -80,12 +81,13 @@ export function deviceRoutes(app: FastifyInstance, { fleet, lags }: Api): void {
     if (isCsv) return reply.type('text/csv; charset=utf-8').send(await csvOf(COLUMNS, rows));
     return { devices: rows, next: next === null ? null : cursorOf(next), total } satisfies DevicePage;
   });
-  readRoute(app, async (request) => {
-    const known = await fleet.known();
-    const device = deviceIn(request, known);
-    const row = await rowOf(device, known, lags, true);
-    const report = await fleet.latestReport(row.device);
-    return { ...row, report: report === null ? null : JSON.parse(report) } satisfies DeviceRecord;
+  readRoute(app, async (request, reply) => {
+    const name = deviceNameIn(request);
+    const { value: declared } = await store.object('device', name);
+    const record = await deviceRecord(name, declared, { fleet, lags });
+    if (record === null) throw deviceAbsent(name);
+    if (declared !== null) reply.header('etag', tagsOf(declared)[0]);
+    return record;
   });
   forgetRoute(app, async (request) => {
     const name = deviceNameIn(request);
@@ -111,13 +113,6 @@ const COLUMNS: Readonly<Record<string, (row: DevicePage['devices'][number]) => s
   conflict: ({ conflict }) => String(conflict),
   worker: ({ worker }) => worker ?? '',
 };
-
-function deviceIn(request: FastifyRequest, known: Known): JudgedDevice {
-  const name = deviceNameIn(request);
-  const device = deviceOf(name, known);
-  if (device === null) throw deviceAbsent(name);
-  return device;
-}
 
 /** A cursor is the value by which the last row of a page was sorted, and its name. */
 function cursorOf({ value, name }: Place): string {

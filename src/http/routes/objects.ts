@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { Write } from '../../change/write.ts';
 import { DESCRIPTORS } from '../../desired/kinds.ts';
 import type { Kind } from '../../protocol/name.ts';
+import type { StoredObject } from '../../store/objects/port.ts';
 import type { Api } from '../api.ts';
 import { requireFound, sendObject, sendWritten } from '../one-object.ts';
 import { commonErrors, Empty, json, notModified, readErrors } from '../openapi/replies.ts';
@@ -13,17 +14,24 @@ import { nameIn } from '../request/name.ts';
 import { sendAtRevision } from '../revision.ts';
 import { nameParameter } from '../route-record.ts';
 
-/** How the routes of one kind of object differ from those of the other. */
-export interface ObjectRoutes {
+/** How the routes that write objects of one kind differ from those of the others. */
+interface ObjectWrites {
   kind: Kind;
   tag: Tag;
   /** The part of the names of operations and schemas that names the kind: `App` in `createApp` and `AppFields`. */
   title: string;
-  summaries: Readonly<Record<'list' | 'read' | 'create' | 'delete' | 'replace' | 'change', string>>;
+  summaries: Readonly<Record<'create' | 'delete' | 'replace' | 'change', string>>;
   /** The object in a reply. */
   record: z.ZodType;
   /** Runs before the fields of a body are read. Rejects with the 403 of objects in the body that do not exist. */
   check?(request: FastifyRequest, api: Api): Promise<void>;
+  /** Resolves to what a reply shows, if that is more than what the store has. */
+  show?(object: StoredObject, api: Api): Promise<object>;
+}
+
+/** The same, with routes that read. */
+interface ObjectRoutes extends ObjectWrites {
+  summaries: ObjectWrites['summaries'] & Readonly<Record<'list' | 'read', string>>;
 }
 
 /**
@@ -32,22 +40,10 @@ export interface ObjectRoutes {
  */
 export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: Api) => void {
   const { kind } = object;
-  const { collection, partialOp } = DESCRIPTORS[kind];
-  const { whole, partial } = bodyRules(kind);
-  const routes = describeRoutes(object);
+  const { collection } = DESCRIPTORS[kind];
+  const routes = describeReads(object);
+  const addWrites = objectWrites(object);
   return (app, api) => {
-    const write =
-      (status: number, op: Write['op'], rule: BodyRule) =>
-      async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-        const name = nameIn(request, kind);
-        await object.check?.(request, api);
-        // The cast is safe because the rule of a kind reads the fields of its writes.
-        const wanted = { kind, op, name, fields: readFields(request, rule) } as Write;
-        return sendWritten(api, request, reply, wanted, ({ object: written }) =>
-          sendObject(request, reply, status, requireFound(written, kind, name)),
-        );
-      };
-
     routes.list(app, async (_request, reply) => {
       const { value, revision } = await api.store.names(kind);
       return sendAtRevision(reply, 200, revision, { [collection]: value });
@@ -57,6 +53,30 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
       const read = await api.store.object(kind, name);
       return sendObject(request, reply, 200, requireFound(read, kind, name));
     });
+    addWrites(app, api);
+  };
+}
+
+/** Makes the routes that create, delete and update objects of one kind. Call it only once for each kind. */
+export function objectWrites(object: ObjectWrites): (app: FastifyInstance, api: Api) => void {
+  const { kind } = object;
+  const { partialOp } = DESCRIPTORS[kind];
+  const { whole, partial } = bodyRules(kind);
+  const routes = describeWrites(object);
+  return (app, api) => {
+    const write =
+      (status: number, op: Write['op'], rule: BodyRule) =>
+      async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+        const name = nameIn(request, kind);
+        await object.check?.(request, api);
+        // The cast is safe because the rule of a kind reads the fields of its writes.
+        const wanted = { kind, op, name, fields: readFields(request, rule) } as Write;
+        return sendWritten(api, request, reply, wanted, async ({ object: written }) => {
+          const found = requireFound(written, kind, name);
+          return sendObject(request, reply, status, found, await object.show?.(found.value, api));
+        });
+      };
+
     routes.create(app, write(200, 'create', whole));
     routes.delete(app, async (request, reply) => {
       const remove: Write = { kind, op: 'delete', name: nameIn(request, kind) };
@@ -70,11 +90,10 @@ export function objectRoutes(object: ObjectRoutes): (app: FastifyInstance, api: 
   };
 }
 
-/** Describes each route. */
-function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
+/** Describes each route that writes. */
+function describeWrites({ kind, tag, title, summaries, record }: ObjectWrites) {
   const bodies = bodyRules(kind);
   const { noun, collection } = DESCRIPTORS[kind];
-  const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
   const path = `/api/v2/${collection}/:${nameParameter(kind)}`;
   const writes = writeRoutes(tag, 'edit', { kind });
   const creates = writeRoutes(tag, 'edit', { kind, isCreated: true });
@@ -85,24 +104,6 @@ function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
     return writes(method, `${path}/update`, { operationId: `${name}${title}`, summary, reply, body });
   };
   return {
-    list: route('GET', `/api/v2/${collection}`, {
-      operationId: `list${title}s`,
-      action: 'read',
-      carriesRevision: true,
-      summary: summaries.list,
-      tag,
-      reply: [200, json('The names, sorted.', Names)],
-      errors: commonErrors,
-    }),
-    read: route('GET', path, {
-      operationId: `get${title}`,
-      action: 'read',
-      summary: summaries.read,
-      tag,
-      object: { kind },
-      reply: [200, json(`The ${noun}.`, record)],
-      errors: { ...readErrors(kind), ...notModified },
-    }),
     create: creates('POST', path, {
       operationId: `create${title}`,
       summary: summaries.create,
@@ -117,5 +118,31 @@ function describeRoutes({ kind, tag, title, summaries, record }: ObjectRoutes) {
     replace: updates('POST', 'replace', summaries.replace, whole),
     update: updates('PUT', 'update', summaries.change, partial),
     patch: updates('PATCH', 'patch', summaries.change, partial),
+  };
+}
+
+/** Describes each route that reads. */
+function describeReads({ kind, tag, title, summaries, record }: ObjectRoutes) {
+  const { noun, collection } = DESCRIPTORS[kind];
+  const Names = z.object({ [collection]: z.array(z.string()) }).meta({ id: `${title}Names` });
+  return {
+    list: route('GET', `/api/v2/${collection}`, {
+      operationId: `list${title}s`,
+      action: 'read',
+      carriesRevision: true,
+      summary: summaries.list,
+      tag,
+      reply: [200, json('The names, sorted.', Names)],
+      errors: commonErrors,
+    }),
+    read: route('GET', `/api/v2/${collection}/:${nameParameter(kind)}`, {
+      operationId: `get${title}`,
+      action: 'read',
+      summary: summaries.read,
+      tag,
+      object: { kind },
+      reply: [200, json(`The ${noun}.`, record)],
+      errors: { ...readErrors(kind), ...notModified },
+    }),
   };
 }

@@ -8,7 +8,7 @@ describe('what a device is asked, on a real engine', () => {
   it('logs are the lines that the containers wrote, with their times', async () => {
     const { real, registry } = suite();
     const fleet = await startFleet();
-    const command = ['sh', '-c', 'echo one; echo two >&2; exec sleep 600'];
+    const command = ['sh', '-c', 'echo one; echo two; exec sleep 600'];
     await fleet.apply({
       web: { container_image: registry.reference('v1'), command, healthcheck: { test: ['NONE'] } },
     });

@@ -120,7 +120,8 @@ describe('the client of a real Docker', () => {
     await engine.start(talks);
     await expect.poll(async () => (await engine.inspect(talks))?.restarts).toBeGreaterThan(0);
     await engine.stop(talks, 1);
-    expect(await engine.inspect(talks)).toMatchObject({ exitCode: 3 });
+    // 137: the stop found it running again.
+    expect([3, 137]).toContain((await engine.inspect(talks))?.exitCode);
     expect(await engine.logs(talks, 2)).toEqual(['two', 'three']);
     expect(await engine.logs('no-such-container', 2)).toEqual([]);
   });

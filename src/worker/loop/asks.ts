@@ -53,10 +53,16 @@ async function logsOf(
       return { named, isFull: found.length >= lines };
     }),
   );
-  const all = read.flatMap(({ named }) => named).sort();
+  const all = read.flatMap(({ named }) => named).sort(byTime);
   const kept = newest(all.slice(-lines), MAX_ANSWER_BYTES);
   const truncated = kept.length < all.length || read.some(({ isFull }) => isFull);
   return { text: kept.map((line) => `${line}\n`).join(''), truncated, error: null };
+}
+
+/** The engine gives times of one length. Lines of one time stay as they were written. */
+function byTime(one: string, other: string): number {
+  const [a, b] = [one, other].map((line) => line.slice(0, line.indexOf(' ')));
+  return a === b ? 0 : (a ?? '') < (b ?? '') ? -1 : 1;
 }
 
 /** The last lines that have so many bytes together. */

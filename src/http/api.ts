@@ -20,6 +20,7 @@ import type {
 } from '../store/objects/port.ts';
 import type { ReportStore } from '../store/reports/port.ts';
 import type { InfoCache } from './info/cache.ts';
+import type { DeviceInfos } from './info/devices.ts';
 
 /** Counts requests, and renders all metrics of this manager. */
 export interface Metrics {
@@ -56,6 +57,7 @@ export interface Api {
   /** The history. */
   past: Past;
   info: Pick<InfoCache, 'read' | 'ready'>;
+  deviceInfos: Omit<DeviceInfos, 'invalidate'>;
   /** Announces what operations have changed. */
   events: { emit: Emit<Pick<ReconcileEvents, 'changed'>> };
   /** Where the repository is that the manager follows: an address, or a folder of this machine. */

@@ -32,6 +32,7 @@ import { changesRoutes } from './routes/changes.ts';
 import { convergenceRoutes } from './routes/convergence.ts';
 import { deviceFileRoutes } from './routes/device-files.ts';
 import { deviceGroupRoutes } from './routes/device-groups.ts';
+import { deviceInfoRoutes } from './routes/device-info.ts';
 import { deviceRoutes } from './routes/devices.ts';
 import { fileRoutes } from './routes/files.ts';
 import { historyRoutes } from './routes/history.ts';
@@ -153,6 +154,7 @@ export const ROUTES = [
   reportRoutes,
   deviceRoutes,
   deviceFileRoutes,
+  deviceInfoRoutes,
   convergenceRoutes,
   askRoutes,
   incidentRoutes,

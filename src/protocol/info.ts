@@ -59,3 +59,14 @@ export const InfoRecord = z
   .object({ prune_id: Id, apps_list: z.array(z.string()), apps: z.array(AppRecord), device_group_id: Id })
   .meta({ id: 'DeviceGroupInfo' });
 export type InfoRecord = z.infer<typeof InfoRecord>;
+
+/** The same, as one device polls it. */
+export const DeviceInfoRecord = InfoRecord.extend({
+  device: z
+    .object({
+      name: z.string(),
+      device_group: z.string(),
+      variables: z.record(z.string(), z.string()),
+    })
+    .meta({ id: 'PolledDevice' }),
+}).meta({ id: 'DeviceInfo' });

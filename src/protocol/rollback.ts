@@ -5,8 +5,8 @@ import { MAX_REASON } from './text.ts';
 
 const ObjectName = z
   .string()
-  .refine((text) => /^(app|device_group)\//.test(text) && NAME_PATTERN.test(parseKey(text).name), {
-    error: 'must be app/NAME or device_group/NAME',
+  .refine((text) => /^(app|device_group|device)\//.test(text) && NAME_PATTERN.test(parseKey(text).name), {
+    error: 'must be app/NAME, device_group/NAME or device/NAME',
   });
 /** The most objects that a restore can name. */
 const MOST_OBJECTS = 1000;

@@ -9,6 +9,7 @@ import type { Faults } from '../faults.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { webAddressOf } from '../history/message.ts';
 import { createInfoCache, type InfoCache } from '../http/info/cache.ts';
+import { createDeviceInfos, type DeviceInfos } from '../http/info/devices.ts';
 import { renderInfo } from '../http/info/render.ts';
 import { createKeeper, type IdEvents, type Keeper } from '../ids/keeper/keeper.ts';
 import { createFailureLog } from '../log/failure-log.ts';
@@ -67,6 +68,7 @@ export interface Engine {
   rollbacks: Rollbacks;
   branchPlans: BranchPlans;
   info: InfoCache;
+  deviceInfos: DeviceInfos;
   /** Milliseconds that a write, or a request to reconcile, waits for its pass. */
   waitLimit: number;
 }
@@ -82,8 +84,9 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
   const keeper = openKeeper(parts, emit);
   const follower = openFollower(config, parts, emit);
   const info = openInfoCache(config, parts, follower);
+  const deviceInfos = createDeviceInfos({ store: parts.store, info, storeTimeout });
   const { indexer, past } = buildHistory(parts, () => reconciler.passes.memory());
-  addListeners(events, { info, follower, keeper, indexer }, parts);
+  addListeners(events, { info, deviceInfos, follower, keeper, indexer }, parts);
   const reconciler = createReconciler({
     ...parts,
     follower,
@@ -94,7 +97,16 @@ export function buildEngine(config: Config, parts: EngineParts): Engine {
     emit,
     keeper,
   });
-  return { events, reconciler, keeper, indexer, past, info, ...buildWriting(config, parts, reconciler) };
+  return {
+    events,
+    reconciler,
+    keeper,
+    indexer,
+    past,
+    info,
+    deviceInfos,
+    ...buildWriting(config, parts, reconciler),
+  };
 }
 
 /** Builds what changes the branch, or says what would change. */
@@ -128,17 +140,25 @@ function buildWriting(
 /** Who listens to what. Listeners are called in this order. */
 function addListeners(
   { on }: Hub<ServiceEvents>,
-  { info, follower, keeper, indexer }: Pick<Engine, 'info' | 'keeper' | 'indexer'> & { follower: Follower },
+  {
+    info,
+    deviceInfos,
+    follower,
+    keeper,
+    indexer,
+  }: Pick<Engine, 'info' | 'deviceInfos' | 'keeper' | 'indexer'> & { follower: Follower },
   { metrics, fleet, logger, clock: { now } }: EngineParts,
 ): void {
   const logPass = createPassLog(logger, now);
   const logRecord = createRecordLog(logger, now);
 
   on('changed', ({ keys }) => info.invalidate(keys));
+  on('changed', ({ keys }) => deviceInfos.invalidate(keys));
   on('changed', () => fleet.servedChanged());
   on('changed', () => keeper.scheduleWrite());
 
   on('seeded', () => info.invalidate(null));
+  on('seeded', () => deviceInfos.invalidate(null));
   on('seeded', () => fleet.servedChanged());
   // Ids that no device has seen yet are recorded at the end of the pass: a record of a large fleet takes long.
   on('seeded', ({ isServed }) => isServed && keeper.scheduleWrite());
@@ -220,13 +240,17 @@ function openFollower({ CACHE_TIME }: Config, parts: EngineParts, emit: Emit<Rec
   return createFollower({ store, shared, lifetime, elapsed: clock.elapsed, emit });
 }
 
+function storeTimeout(): Promise<void> {
+  return wait(STORE_TIMEOUT, undefined, { ref: false });
+}
+
 function openInfoCache({ CACHE_TIME }: Config, { store }: EngineParts, follower: Follower): InfoCache {
   return createInfoCache({
     store,
     follower,
     render: renderInfo,
     isOff: CACHE_TIME === 0,
-    storeTimeout: () => wait(STORE_TIMEOUT, undefined, { ref: false }),
+    storeTimeout,
   });
 }
 

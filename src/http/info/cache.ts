@@ -17,7 +17,7 @@ export interface InfoCache {
 
 /** What the cache needs. */
 export interface InfoCacheDependencies {
-  store: DeviceReads;
+  store: Pick<DeviceReads, 'groupInfo'>;
   follower: Pick<Follower, 'check' | 'isFresh' | 'latest' | 'lastStarted'>;
   /** Whether every caller gets a reply that was read, or compared with the store, after its call. */
   isOff: boolean;

@@ -48,15 +48,16 @@ export function infoRoutes(app: FastifyInstance, api: Api): void {
 }
 
 /** Has the fleet hear a poll; returns the headers that its reply gets. */
-function hear(
+export function hear(
   { fleet }: Api,
   { method, headers, user }: FastifyRequest,
-  { group, etag }: InfoEntry,
+  { group, etag }: Pick<InfoEntry, 'group' | 'etag'>,
+  device = user.device,
 ): readonly string[] {
   if (method !== 'GET') return [];
   const instance = headers[INSTANCE_HEADER]?.toString();
   const ifNoneMatch = headers['if-none-match'];
-  return fleet.onPoll({ device: user.device, access: 'shared', group, ifNoneMatch, instance, etag });
+  return fleet.onPoll({ device, access: 'shared', group, ifNoneMatch, instance, etag });
 }
 
 /**
@@ -68,7 +69,7 @@ function hear(
  * - until a revision is applied. Elsewhere a branch without commits is an empty fleet, but a branch that was deleted while
  *   the store was lost looks the same.
  */
-async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEntry> {
+export async function readInfo({ info, reconciler }: Api, name: string): Promise<InfoEntry> {
   const entry = await info.read(name).catch((error: unknown) => {
     throw new HoldfastError('unavailable', 'the manager cannot read its store; try again', {}, error);
   });

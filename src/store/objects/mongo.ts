@@ -12,13 +12,14 @@ import type {
   AppliedObject,
   AtRevision,
   ChangedObjects,
+  DeviceInfo,
   GroupInfo,
   SharedStore,
   Store,
   StoredOf,
   StoreState,
 } from './port.ts';
-import { appliedObject, appsIn, groupIn, groupInfo, storedObject } from './rules/rows.ts';
+import { appliedObject, appsIn, deviceInfo, groupIn, groupInfo, storedObject } from './rules/rows.ts';
 import { type Changes, WorkingSet } from './rules/working-set.ts';
 import { ObjectWrites, type Write } from './writes.ts';
 
@@ -70,6 +71,13 @@ export class MongoObjects extends ObjectWrites implements Store, SharedStore {
       if (group === undefined) return null;
       const apps = await this.#rows(root, 'app', appsIn(group));
       return groupInfo({ group, apps, state: root }, defaults);
+    });
+  }
+
+  deviceInfo(name: string): Promise<DeviceInfo | null> {
+    return this.#parts.committer.read(async (root) => {
+      const [row] = await this.#rows(root, 'device', [name]);
+      return row === undefined ? null : deviceInfo(row, root);
     });
   }
 

@@ -54,6 +54,14 @@ export interface GroupInfo {
   idSequence: number;
 }
 
+/** What the file of a device says. */
+export interface DeviceInfo {
+  group: string | null;
+  variables: Readonly<Record<string, string>>;
+  /** The `StoreState.idSequence` at which it changed. */
+  changed: number;
+}
+
 /** A value, and the revision that was applied when it was read; null if none was applied yet. */
 export interface AtRevision<T> {
   value: T;
@@ -148,6 +156,8 @@ export interface DeviceReads {
    * the group lists an app that is not stored (see `seedCounters`): devices stop every app that is left out.
    */
   groupInfo(name: string): Promise<GroupInfo | null>;
+  /** Resolves to what the file of a device says; null if it has none. */
+  deviceInfo(name: string): Promise<DeviceInfo | null>;
 }
 
 /** What a store that several managers share tells of what others have changed. */

@@ -6,8 +6,16 @@ import type { Session } from '../../sqlite/session.ts';
 import { type FleetObject, type FleetState, isApplied } from '../fleet.ts';
 import type { Acts } from '../history/sqlite-acts.ts';
 import type { NewOid } from '../object-id.ts';
-import type { AppliedObject, AtRevision, GroupInfo, Store, StoredOf, StoreState } from './port.ts';
-import { appliedObject, appsIn, groupInfo, storedObject } from './rules/rows.ts';
+import type {
+  AppliedObject,
+  AtRevision,
+  DeviceInfo,
+  GroupInfo,
+  Store,
+  StoredOf,
+  StoreState,
+} from './port.ts';
+import { appliedObject, appsIn, deviceInfo, groupInfo, storedObject } from './rules/rows.ts';
 import { WorkingSet } from './rules/working-set.ts';
 import { type CounterPosition, type FleetReads, type FleetTables, PAGE } from './sqlite-tables.ts';
 import { ObjectWrites, type Write } from './writes.ts';
@@ -80,6 +88,14 @@ export class SqliteObjects extends ObjectWrites implements Store {
       return { group, apps: reads.objects('app', appsIn(group)).filter(isApplied), state: reads.state() };
     });
     return found && session.run(() => groupInfo(found, defaults));
+  }
+
+  async deviceInfo(name: string): Promise<DeviceInfo | null> {
+    this.#parts.session.checkFiles();
+    return this.#read((reads) => {
+      const [row] = reads.objects('device', [name]);
+      return isApplied(row) ? deviceInfo(row, reads.state()) : null;
+    });
   }
 
   /** Each page is read in a turn of its own. A counter that changes meanwhile can be returned twice; the last is the newest. */

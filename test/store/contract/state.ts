@@ -127,6 +127,7 @@ export function stateContract(open: OpenStore): void {
       names: (store) => store.names('app'),
       object: (store) => store.object('app', 'web'),
       groupInfo: (store) => store.groupInfo('edge'),
+      deviceInfo: (store) => store.deviceInfo('pos-1'),
       restartApp: (store) => store.restartApp('web', CONTEXT),
       pruneGroup: (store) => store.pruneGroup('edge', CONTEXT),
       pruneAll: (store) => store.pruneAll(CONTEXT),

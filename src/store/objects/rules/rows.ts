@@ -7,7 +7,15 @@ import type { Device } from '../../../protocol/device-fields.ts';
 import type { DeviceGroup } from '../../../protocol/device-group.ts';
 import type { Kind } from '../../../protocol/name.ts';
 import type { AppliedRow, FleetObject, FleetState } from '../../fleet.ts';
-import type { AppliedObject, GroupInfo, StoredApp, StoredGroup, StoredObject, StoredOf } from '../port.ts';
+import type {
+  AppliedObject,
+  DeviceInfo,
+  GroupInfo,
+  StoredApp,
+  StoredGroup,
+  StoredObject,
+  StoredOf,
+} from '../port.ts';
 
 /** Makes an object of each kind from what is stored of it. */
 const STORED: { readonly [K in Kind]: (row: AppliedRow, defaults: AppDefaults) => StoredOf[K] } = {
@@ -53,6 +61,12 @@ export function groupIn({ stored }: AppliedRow): string | null {
 /** Returns the id sequence of the last change of an object's ids. */
 function changedAt({ own, prune }: FleetObject): number {
   return Math.max(own?.changed ?? 0, prune?.changed ?? 0);
+}
+
+/** Implements `DeviceReads.deviceInfo`. */
+export function deviceInfo(row: AppliedRow, { allChanged }: Pick<FleetState, 'allChanged'>): DeviceInfo {
+  const { device_group: group = null, variables } = JSON.parse(row.stored.content) as Device;
+  return { group, variables, changed: Math.max(allChanged, changedAt(row)) };
 }
 
 /** Parses the content of an object of any kind, as `storedObject` does. */

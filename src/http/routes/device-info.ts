@@ -16,7 +16,7 @@ import { deviceNameIn } from '../request/device.ts';
 import { withRevision } from '../revision.ts';
 import { hear, readInfo } from './info.ts';
 
-const DEVICE_INFO_ROUTE = '/api/v2/devices/:device_name/info';
+export const DEVICE_INFO_ROUTE = '/api/v2/devices/:device_name/info';
 
 const infoRoute = route('GET', DEVICE_INFO_ROUTE, {
   operationId: 'getDeviceInfo',
@@ -40,7 +40,7 @@ const infoRoute = route('GET', DEVICE_INFO_ROUTE, {
   },
 });
 
-/** The endpoint that a device polls by its own name. */
+/** The endpoint that a device polls by its own name. `info-shortcut.ts` answers most of the polls. */
 export function deviceInfoRoutes(app: FastifyInstance, api: Api): void {
   infoRoute(
     app,

@@ -6,16 +6,18 @@ import { DEVICE_HEADER, GROUP_HEADER, INSTANCE_HEADER } from '../../protocol/pol
 import type { ServesHost } from '../access/hosts.ts';
 import type { Api } from '../api.ts';
 import { matchesIfNoneMatch } from '../conditions.ts';
+import { bodyOfDevice, type DeviceEntry } from '../info/devices.ts';
 import type { InfoEntry } from '../info/entries.ts';
 import { JSON_TYPE, NO_SNIFFING } from '../json.ts';
 import { interceptRequests } from '../protocol/connections.ts';
 import { createRequestIds, REQUEST_ID } from '../request/request-id.ts';
 import { REVISION_HEADER } from '../revision.ts';
+import { DEVICE_INFO_ROUTE } from './device-info.ts';
 import { INFO_ROUTE } from './info.ts';
 
 /** What the shortcut needs. */
 export interface ShortcutParts {
-  api: Pick<Api, 'info' | 'fleet' | 'metrics'>;
+  api: Pick<Api, 'info' | 'deviceInfos' | 'fleet' | 'metrics'>;
   authenticator: Authenticator;
   servesHost: ServesHost;
   /** Whether every request is logged. If so, fastify answers all of them, because it writes the log. */
@@ -35,14 +37,33 @@ export function useInfoShortcut(app: FastifyInstance, parts: ShortcutParts): voi
   interceptRequests(app.server, (request, response) => !isClosing && answer(request, response));
 }
 
+/** A reply that is ready: that of a group, or that of one of its devices. */
+interface Found {
+  base: InfoEntry;
+  revision: string;
+  own: DeviceEntry | null;
+  device: string | undefined;
+  count: Readonly<Record<200 | 304, () => void>>;
+}
+
+function foundOf(
+  base: InfoEntry,
+  own: Found['own'],
+  device: Found['device'],
+  count: Found['count'],
+): Found | null {
+  return base.revision === null ? null : { base, revision: base.revision, own, device, count };
+}
+
 /** Answers a request if it is a usual poll; returns whether it did. */
 function createAnswer({ api, authenticator, servesHost, logsRequests }: ShortcutParts) {
-  const { info, fleet, metrics } = api;
+  const { info, deviceInfos, fleet, metrics } = api;
   const newRequestId = createRequestIds();
-  const count = {
-    200: metrics.requestCounter('GET', INFO_ROUTE, 200),
-    304: metrics.requestCounter('GET', INFO_ROUTE, 304),
-  };
+  const counter = (route: string) => ({
+    200: metrics.requestCounter('GET', route, 200),
+    304: metrics.requestCounter('GET', route, 304),
+  });
+  const counts = { group: counter(INFO_ROUTE), device: counter(DEVICE_INFO_ROUTE) };
 
   /** Returns who polls the group; null if that needs a closer look. */
   const admit = (headers: PollHeaders | null, group: string): Principal | null => {
@@ -54,19 +75,31 @@ function createAnswer({ api, authenticator, servesHost, logsRequests }: Shortcut
       : null;
   };
 
+  const find = (url: string): Found | null => {
+    const group = groupIn(url);
+    if (group !== null) {
+      const base = info.ready(group);
+      return base && foundOf(base, null, undefined, counts.group);
+    }
+    const polled = deviceIn(url);
+    const own = polled && deviceInfos.ready(polled.name, polled.asked);
+    return own && foundOf(own.base, own, polled?.name, counts.device);
+  };
+
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     if (request.method !== 'GET' || logsRequests()) return false;
-    const group = groupIn(request.url ?? '');
-    const entry = group === null ? null : info.ready(group);
-    if (entry === null || entry.revision === null) return false;
+    const found = find(request.url ?? '');
+    if (found === null) return false;
+    const { base: entry, revision, own, count } = found;
     const headers = plainHeaders(request.rawHeaders);
     const principal = admit(headers, entry.group);
     if (headers === null || principal === null) return false;
     const { ifNoneMatch, instance, requestId = newRequestId() } = headers;
-    const { group: name, etag } = entry;
-    const { device } = principal;
+    const { group: name } = entry;
+    const etag = own?.etag ?? entry.etag;
+    const device = found.device ?? principal.device;
     const more = fleet.onPoll({ device, access: 'shared', group: name, ifNoneMatch, instance, etag });
-    count[reply(response, entry, entry.revision, { ifNoneMatch, requestId, more })]();
+    count[reply(response, entry, revision, { own, etag, ifNoneMatch, requestId, more })]();
     return true;
   };
 }
@@ -79,25 +112,31 @@ function groupIn(url: string): string | null {
   return url.slice(BEFORE_GROUP.length, -AFTER_GROUP.length);
 }
 
+const [BEFORE_DEVICE = '', AFTER_DEVICE = ''] = DEVICE_INFO_ROUTE.split(/:\w+/);
+const DEVICE_URL = /^([A-Za-z0-9._-]+)\/info(?:\?device_group=([A-Za-z0-9._-]+))?$/;
+
+/** Returns the device in a URL, and the group that it asks for; null if it is another one, or an unusual one. */
+function deviceIn(url: string): { name: string; asked: string | undefined } | null {
+  if (!url.startsWith(BEFORE_DEVICE) || !url.includes(AFTER_DEVICE)) return null;
+  const [, name, asked] = DEVICE_URL.exec(url.slice(BEFORE_DEVICE.length)) ?? [];
+  return name === undefined ? null : { name, asked };
+}
+
 function reply(
   response: ServerResponse,
   entry: InfoEntry,
   revision: string,
-  {
-    ifNoneMatch,
-    requestId,
-    more,
-  }: { ifNoneMatch: string | undefined; requestId: string; more: readonly string[] },
+  { own, etag, ifNoneMatch, requestId, more }: PollReply,
 ): 200 | 304 {
   // Each list is a single literal: an array that grows would be copied.
-  if (matchesIfNoneMatch(ifNoneMatch, entry.etag)) {
+  if (matchesIfNoneMatch(ifNoneMatch, etag)) {
     const head = [
       REVISION_HEADER,
       revision,
       GROUP_HEADER,
       entry.group,
       'etag',
-      entry.etag,
+      etag,
       'x-request-id',
       requestId,
       NO_SNIFFING[0],
@@ -106,13 +145,14 @@ function reply(
     response.writeHead(304, more.length === 0 ? head : [...head, ...more]).end();
     return 304;
   }
+  const body = own === null ? entry.body : bodyOfDevice(own);
   const head = [
     REVISION_HEADER,
     revision,
     GROUP_HEADER,
     entry.group,
     'etag',
-    entry.etag,
+    etag,
     'content-type',
     JSON_TYPE,
     'x-request-id',
@@ -120,10 +160,19 @@ function reply(
     NO_SNIFFING[0],
     NO_SNIFFING[1],
     'content-length',
-    String(entry.body.length),
+    String(body.length),
   ];
-  response.writeHead(200, more.length === 0 ? head : [...head, ...more]).end(entry.body);
+  response.writeHead(200, more.length === 0 ? head : [...head, ...more]).end(body);
   return 200;
+}
+
+/** What differs from poll to poll. `own` is the reply for a single device. */
+interface PollReply {
+  own: DeviceEntry | null;
+  etag: string;
+  ifNoneMatch: string | undefined;
+  requestId: string;
+  more: readonly string[];
 }
 
 /** The headers that determine the reply to a poll. */

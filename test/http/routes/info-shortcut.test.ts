@@ -4,6 +4,7 @@ import { createAuthenticator } from '../../../src/accounts/authenticator.ts';
 import { plainPasswordCheck } from '../../../src/accounts/password.ts';
 import type { Fleet } from '../../../src/fleet/fleet.ts';
 import { createInfoCache } from '../../../src/http/info/cache.ts';
+import { createDeviceInfos } from '../../../src/http/info/devices.ts';
 import { useInfoShortcut } from '../../../src/http/routes/info-shortcut.ts';
 import { createFollower } from '../../../src/reconcile/follower.ts';
 import type { GroupInfo, StoreState } from '../../../src/store/objects/port.ts';
@@ -54,7 +55,14 @@ async function startServer({ logsRequests = false } = {}) {
       return device === 'pos-2' ? ['holdfast-conflict', 'aabbccdd'] : [];
     },
   };
-  const api = { info, fleet, metrics } as unknown as Parameters<typeof useInfoShortcut>[1]['api'];
+  const deviceInfos = createDeviceInfos({
+    store: { deviceInfo: async () => ({ group: 'edge', variables: { A: 'b' }, changed: 99 }) },
+    info,
+    storeTimeout: () => new Promise(() => undefined),
+  });
+  const api = { info, deviceInfos, fleet, metrics } as unknown as Parameters<
+    typeof useInfoShortcut
+  >[1]['api'];
   useInfoShortcut(app, { api, authenticator, servesHost: () => true, logsRequests: () => logsRequests });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());
@@ -66,10 +74,33 @@ async function startServer({ logsRequests = false } = {}) {
     await authenticator.authenticate(AUTHORIZATION);
     return info.read('edge');
   };
-  return { send, prepare, counted, polls, info };
+  return { send, prepare, counted, polls, info, deviceInfos };
 }
 
 describe('useInfoShortcut', () => {
+  it('answers the polls of a device by its own name, once its file is known', async () => {
+    const { send, prepare, polls, deviceInfos } = await startServer();
+    const path = '/api/v2/devices/till-1/info';
+    await prepare();
+    expect((await send({}, path)).text).toBe(FROM_FASTIFY);
+    await deviceInfos.read('till-1');
+    const first = await send({}, path);
+    expect(first.text).toBe(
+      '{"apps":[],"device":{"name":"till-1","device_group":"edge","variables":{"A":"b"}}}',
+    );
+    const etag = String(first.headers['etag']);
+    expect(etag).toMatch(/\.99-/);
+    expect((await send({ 'If-None-Match': etag }, `${path}?device_group=lab`)).status).toBe(304);
+    expect(polls).toEqual([
+      ['edge', 'till-1', undefined],
+      ['edge', 'till-1', etag],
+    ]);
+    for (const other of [`${path}?x=1`, `${path}/`, '/api/v2/devices/till-2/info'])
+      expect((await send({}, other)).text).toBe(FROM_FASTIFY);
+    deviceInfos.invalidate(['device/till-1']);
+    expect((await send({}, path)).text).toBe(FROM_FASTIFY);
+  });
+
   it('answers polls with credentials that are remembered, from a reply that is ready', async () => {
     const { send, prepare, counted, polls } = await startServer();
     expect((await send()).text).toBe(FROM_FASTIFY);

@@ -56,6 +56,7 @@ export const TROUBLE_CODES = [
   'unknown-fields',
   'foreign-containers',
   'group-gone',
+  'two-workers',
   'state-not-saved',
   'report-cut',
 ] as const;

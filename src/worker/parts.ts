@@ -18,6 +18,13 @@ import type { WorkerConfig } from './settings.ts';
 /** A pause of so many seconds, which ends early when the signal is aborted. Never rejects. */
 type Sleep = (seconds: number, signal: AbortSignal) => Promise<void>;
 
+/** Who this worker is for the manager. */
+interface Identity {
+  name: string | null;
+  /** Tells workers of one name apart; null before it is read from the memory, and for one that does not act. */
+  instance: string | null;
+}
+
 /** Everything that a worker works with. */
 export interface Parts {
   config: WorkerConfig;
@@ -27,7 +34,7 @@ export interface Parts {
   /** Aborted when the worker has to stop. */
   stopping: AbortSignal;
   /** The name of this device; the worker sets it from the engine if DEVICE_NAME is unset. */
-  identity: { name: string | null };
+  identity: Identity;
   engine: Engine;
   link: ManagerLink;
   outbox: Outbox;
@@ -51,7 +58,7 @@ type PartsOptions = Pick<Parts, 'config' | 'logger' | 'clock' | 'sleep' | 'stopp
 export async function openParts({ isLocked, ...given }: PartsOptions): Promise<Parts> {
   const { config, clock } = given;
   const folder = resolve(config.DATA_DIR);
-  const identity = { name: config.DEVICE_NAME };
+  const identity: Identity = { name: config.DEVICE_NAME, instance: null };
   const ca = config.MANAGER_CA_FILE === null ? null : readCertificates(config.MANAGER_CA_FILE);
   const socket = isLocked ? await openFolder(folder, given.logger) : null;
   const { env } = process;
@@ -63,6 +70,7 @@ export async function openParts({ isLocked, ...given }: PartsOptions): Promise<P
       manager: config.MANAGER,
       group: config.DEVICE_GROUP,
       device: () => identity.name,
+      instance: () => identity.instance,
       credentials: accountOf(config.DEVICE_AUTH_USER, config.DEVICE_AUTH_PASSWORD),
       ca,
       requestTimeout: config.REQUEST_TIMEOUT,

@@ -58,7 +58,7 @@ export const WORKER_SETTINGS = {
   DEVICE_AUTH_PASSWORD: secret('password of the account of devices'),
   DEVICE_NAME: optional(
     ObjectName,
-    'name of this device for the manager; if unset, the host name that the container engine reports',
+    'name of this device for the manager; if unset, the host name that the container engine reports, with .WORKER if that is not main',
   ),
   MANAGER_CA_FILE: optional(
     AbsolutePath,

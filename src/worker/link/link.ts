@@ -15,6 +15,8 @@ export type PollResult =
   | { kind: 'new'; reply: InfoReply }
   /** The manager says that it has no such device group. */
   | { kind: 'group-gone' }
+  /** Another worker, of this instance, polls under the name of this one. */
+  | { kind: 'two-workers'; rival: string }
   /** Anything else. Containers stay as they are. */
   | PollTrouble;
 
@@ -55,6 +57,8 @@ export interface LinkSettings {
   group: string;
   /** Returns the name of this device; null while it is not known. */
   device(): string | null;
+  /** Returns what tells this worker from others of its name; null if it is not to be told. */
+  instance(): string | null;
   credentials: { user: string; password: string } | null;
   /** Certificates of the authorities to trust, in PEM; null for those of Node. */
   ca: string | null;
@@ -71,6 +75,9 @@ const LARGEST_ANSWER = 64 * 1024;
 /** Names the group of a reply, and in requests the device. */
 const GROUP_HEADER = 'holdfast-device-group';
 const DEVICE_HEADER = 'holdfast-device';
+/** Tells workers of one name apart: in requests this one, in replies the other one. */
+const INSTANCE_HEADER = 'holdfast-instance';
+const CONFLICT_HEADER = 'holdfast-conflict';
 /** Says how many asks wait. */
 const ASKS_HEADER = 'holdfast-asks';
 
@@ -133,11 +140,13 @@ export function createLink(settings: LinkSettings): ManagerLink {
   };
 }
 
-function ownHeaders({ device, credentials }: LinkSettings): Record<string, string> {
+function ownHeaders({ device, instance, credentials }: LinkSettings): Record<string, string> {
   const name = device();
+  const number = instance();
   const account = credentials === null ? '' : `${credentials.user}:${credentials.password}`;
   return {
     ...(name !== null && { [DEVICE_HEADER]: name }),
+    ...(number !== null && { [INSTANCE_HEADER]: number }),
     ...(credentials !== null && { authorization: `Basic ${Buffer.from(account).toString('base64')}` }),
   };
 }
@@ -200,6 +209,8 @@ function ifNoneMatchOf({ newest, done }: { newest: string | null; done: string |
 
 function resultOf(reply: Reply, settings: LinkSettings, hasTags: boolean): PollResult {
   const { status, headers } = reply;
+  const rival = headers[CONFLICT_HEADER];
+  if (rival !== undefined) return { kind: 'two-workers', rival: shown(String(rival)) };
   const group = headers[GROUP_HEADER];
   if (group !== undefined && String(group) !== settings.group)
     return trouble(

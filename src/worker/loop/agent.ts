@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { PRODUCT_VERSION } from '../../version.ts';
 import type { Parts } from '../parts.ts';
 import { type AppsInput, isDone, reportedApps, statusContainers } from '../status/apps.ts';
@@ -6,6 +7,7 @@ import { Device } from './device.ts';
 import { Poller } from './poller.ts';
 import { Problems } from './problems.ts';
 import { Reporter } from './reporter.ts';
+import { deviceName } from './rules.ts';
 import { Alarm } from './tasks.ts';
 import { secondsOf, wallTimeOf } from './time.ts';
 
@@ -32,7 +34,9 @@ export async function createAgent(parts: Parts): Promise<Agent> {
       { problem },
       'the state of an earlier run is not used; containers go on running as they are',
     );
-  parts.identity.name ??= memory.name;
+  if (parts.socket !== null) memory.instance ??= randomBytes(4).toString('hex');
+  parts.identity.instance = memory.instance ?? null;
+  parts.identity.name = deviceName(parts.config, memory.name);
   const alarm = new Alarm();
   const noteChange = (): void => {
     noteDone(device, appsOf(parts, device));
@@ -50,6 +54,7 @@ export async function createAgent(parts: Parts): Promise<Agent> {
   });
   const reporter = new Reporter(parts, device, status);
   poller.resume();
+  if (parts.socket !== null) await device.save();
   return { parts, device, poller, reporter, alarm, status, noteChange };
 }
 

@@ -9,7 +9,7 @@ type WaitingAsk = WaitingAsks['asks'][number];
 
 /** Answers what people ask of this device, if the manager says that something waits. Rejects only if the worker stops. */
 export async function answerAsks(parts: Parts, device: Device): Promise<void> {
-  if (parts.link.asksWaiting() === 0) return;
+  if (device.isRivalled || parts.link.asksWaiting() === 0) return;
   for (const ask of await parts.link.readAsks(parts.stopping)) {
     const answer = await answerOf(ask, parts, device).catch((error: unknown) => refusal(messageOf(error)));
     parts.logger.info(

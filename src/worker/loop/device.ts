@@ -21,7 +21,7 @@ import { ensureNetwork } from './network.ts';
 import { type Inspected, observe } from './observe.ts';
 import type { Problems } from './problems.ts';
 import { noteForeign, noteUnclear } from './remarks.ts';
-import { policyOf, prefixOf, rulesOf } from './rules.ts';
+import { deviceName, policyOf, prefixOf, rulesOf } from './rules.ts';
 import { Runner, type UnderWay } from './runner.ts';
 import { secondsOf, wallTimeOf } from './time.ts';
 
@@ -94,6 +94,19 @@ export class Device {
     return this.#runner.isIdle;
   }
 
+  /** Whether another worker holds the name of this one, which then acts on nothing. */
+  get isRivalled(): boolean {
+    return this.memory.rival !== undefined;
+  }
+
+  /** Notes which worker holds the name; undefined if this one does. Resolves once that is kept over a restart. */
+  async setRival(rival: string | undefined): Promise<void> {
+    if (this.memory.rival === rival) return;
+    this.remember({ rival });
+    if (rival !== undefined) this.#runner.cancelPulls();
+    await this.save();
+  }
+
   /** The apps that the manager asked for last, by name. */
   get listed(): readonly string[] {
     return this.#reply?.apps.map(({ name }) => name) ?? [];
@@ -153,6 +166,7 @@ export class Device {
   async preview(): Promise<Judged[] | null> {
     try {
       await this.connect();
+      if (this.isRivalled) return null;
       const wanted = this.wanted;
       const actual = await this.#observe(wanted);
       return aimsIn(
@@ -205,6 +219,7 @@ export class Device {
       this.lookedAt = wallTimeOf(this.#parts);
       this.remember(forgetImages(this.memory, actual, pulled));
       noteUnclear(this.#parts, this.#problems, actual);
+      if (this.isRivalled) return null;
       return await this.#act(wanted, actual, before);
     } catch (error) {
       this.#noteOutage(error);
@@ -220,7 +235,7 @@ export class Device {
     this.#machine = this.info;
     const { name, version, api } = this.info;
     if (NAME_PATTERN.test(name)) this.remember({ name });
-    identity.name = config.DEVICE_NAME ?? this.memory.name;
+    identity.name = deviceName(config, this.memory.name);
     this.#problems.clear('engine-unavailable');
     logger.info({ name, version, api }, 'connected to the container engine');
   }
@@ -271,6 +286,7 @@ export class Device {
       (app, id) => wanted === null || wanted.apps.some((one) => one.name === app && one.id === id),
     );
     await ensureNetwork(this.#parts, this.#problems, made, actual);
+    if (this.isRivalled) return made;
     if (!this.#isStopped) this.#runner.begin(made);
     if (this.isIdle && wanted !== null && actual.blind === null) this.#prune(wanted, actual);
     return made;

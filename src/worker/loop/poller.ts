@@ -63,7 +63,8 @@ export class Poller {
 
   /** Takes up what the manager said last, as it was kept over a restart. */
   resume(): void {
-    const { reply } = this.#device.memory;
+    const { reply, rival } = this.#device.memory;
+    if (rival !== undefined) this.#problems.show('two-workers', this.#rivalText(rival));
     const body = reply === null ? null : checkedBody(reply.body);
     if (body === null) return;
     if ('problem' in body) this.#device.remember({ reply: null, done: null });
@@ -78,9 +79,12 @@ export class Poller {
     let isGood = false;
     let retryAfter: number | null = null;
     try {
+      const isNamed = await this.#learnName();
       const result = await this.#parts.link.poll(tags, this.#parts.stopping);
       if (result.kind === 'trouble') retryAfter = result.retryAfter;
-      isGood = this.#take(result);
+      await this.#hearRival(result);
+      // The manager cannot say of a device without a name that another worker holds it.
+      isGood = this.#take(isNamed || result.kind !== 'new' ? result : { kind: 'unchanged' });
     } finally {
       this.#failures = isGood ? 0 : this.#failures + 1;
       this.#failingSince = isGood ? null : (this.#failingSince ?? secondsOf(this.#parts));
@@ -97,6 +101,7 @@ export class Poller {
 
   #take(result: PollResult): boolean {
     if (result.kind === 'trouble') return this.#noteTrouble(result);
+    if (result.kind === 'two-workers') return true;
     if (result.kind === 'group-gone') return this.#noteGone();
     this.#goneSince = null;
     this.#problems.clear('group-gone');
@@ -108,6 +113,37 @@ export class Poller {
     this.#lastGood = wallTimeOf(this.#parts);
     this.#error = null;
     return true;
+  }
+
+  /** Resolves to whether it is known what this device is called, or that the engine has no name that can be used. */
+  async #learnName(): Promise<boolean> {
+    if (this.#parts.identity.name === null) await this.#device.connect().catch(() => undefined);
+    return this.#parts.identity.name !== null || this.#device.info !== null;
+  }
+
+  /** Only an answer with orders, or none, says that nobody else holds the name. */
+  async #hearRival(result: PollResult): Promise<void> {
+    if (result.kind === 'two-workers') await this.#noteRival(result.rival);
+    else if (result.kind === 'unchanged' || result.kind === 'new') await this.#endRivalry();
+  }
+
+  async #noteRival(rival: string): Promise<void> {
+    const text = this.#rivalText(rival);
+    this.#error = text;
+    this.#problems.clear('manager-unavailable', 'bad-reply');
+    if (this.#problems.show('two-workers', text)) this.#parts.logger.error(text);
+    await this.#device.setRival(rival);
+  }
+
+  #rivalText(rival: string): string {
+    const { name, instance } = this.#parts.identity;
+    return `another worker (instance ${rival}) polls as "${name}"; this one (instance ${instance}) does nothing`;
+  }
+
+  async #endRivalry(): Promise<void> {
+    if (this.#problems.clear('two-workers'))
+      this.#parts.logger.info('no other worker polls as this one any more');
+    await this.#device.setRival(undefined);
   }
 
   #accept(reply: InfoReply): boolean {

@@ -39,11 +39,13 @@ export class Reporter {
 
   /** When there is something to do, in seconds of the monotonic clock. */
   get nextAt(): number {
+    if (this.#device.isRivalled) return Number.POSITIVE_INFINITY;
     return this.#parts.outbox.nextAt(secondsOf(this.#parts));
   }
 
   /** Makes the report that is due, and sends the newest. */
   async run(): Promise<void> {
+    if (this.#device.isRivalled) return;
     const { outbox, link, stopping, random } = this.#parts;
     if (outbox.isDue(secondsOf(this.#parts))) await this.#put();
     const report = outbox.next(secondsOf(this.#parts));

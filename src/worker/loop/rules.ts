@@ -28,6 +28,18 @@ export function rulesOf(config: WorkerConfig): Rules {
   };
 }
 
+/** Characters of a name at most. */
+const LONGEST_NAME = 128;
+
+/** Returns the name of this device for the manager; null while it is not known what the engine calls the machine. */
+export function deviceName(
+  { DEVICE_NAME, WORKER }: Pick<WorkerConfig, 'DEVICE_NAME' | 'WORKER'>,
+  machine: string | null,
+): string | null {
+  if (DEVICE_NAME !== null || machine === null) return DEVICE_NAME;
+  return WORKER === 'main' ? machine : `${machine}.${WORKER}`.slice(0, LONGEST_NAME);
+}
+
 /** Returns what the names of a worker's containers begin with; those of `main` have no prefix. */
 export function prefixOf(worker: string): string {
   return worker === 'main' ? '' : `${worker}.`;

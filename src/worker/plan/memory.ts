@@ -59,6 +59,10 @@ export const Memory = z.object({
   format: z.literal(1),
   /** What the engine said the machine is called; null before it has. */
   name: z.string().nullable(),
+  /** Tells this worker from another one of the same name; a lost memory makes a new one. */
+  instance: z.string().optional(),
+  /** The instance of the worker that holds the name; absent while it is this one. */
+  rival: z.string().optional(),
   reply: KeptReply.nullable(),
   /** The ETag whose work is done. */
   done: z.string().nullable(),

@@ -57,6 +57,7 @@ function linkTo(manager: string, settings: Partial<LinkSettings> = {}): ManagerL
     manager,
     group: 'edge',
     device: () => 'shop-17',
+    instance: () => '00c0ffee',
     credentials: { user: 'devices', password: 'a:b' },
     ca: null,
     requestTimeout: 30,
@@ -130,7 +131,7 @@ describe('a poll', () => {
         headers = request.headers;
         json(info())(request, response);
       },
-      { device: () => null, credentials: null },
+      { device: () => null, instance: () => null, credentials: null },
     );
     expect(Object.keys(headers).sort()).toEqual(['accept', 'connection', 'host']);
   });

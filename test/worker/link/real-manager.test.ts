@@ -20,6 +20,7 @@ function linkTo(manager: TestManager, group = 'edge', credentials = DEVICES): Ma
     manager: manager.service.address,
     group,
     device: () => 'shop-17',
+    instance: () => '00c0ffee',
     credentials,
     ca: null,
     requestTimeout: 30,

@@ -32,12 +32,14 @@ export interface StandIn {
   answer: Answer;
   /** `If-None-Match` of each poll; empty without one. */
   tags: string[];
+  /** `Holdfast-Device` and `Holdfast-Instance` of each poll. */
+  pollers: { device: unknown; instance: unknown }[];
   reports: Record<string, unknown>[];
 }
 
 /** Starts a stand-in, which is gone when the test is over. */
 export async function startStandIn(answer: Answer): Promise<StandIn> {
-  const state: StandIn = { address: '', answer, tags: [], reports: [] };
+  const state: StandIn = { address: '', answer, tags: [], pollers: [], reports: [] };
   const server = createServer((request, response) => void reply(state, request, response));
   onTestFinished(() => {
     server.closeAllConnections();
@@ -59,6 +61,8 @@ async function reply(state: StandIn, request: IncomingMessage, response: ServerR
   const { status = 200, body, text: raw, headers = {} } = state.answer;
   const match = request.headers['if-none-match'] ?? '';
   state.tags.push(match);
+  const { 'holdfast-device': device, 'holdfast-instance': instance } = request.headers;
+  state.pollers.push({ device, instance });
   const { etag } = headers;
   if (status === 200 && etag !== undefined && match.endsWith(etag)) response.writeHead(304, headers).end();
   else

@@ -128,7 +128,7 @@ describe('a refused set of changes', () => {
         0: {
           invalid_parameters: {
             op: 'must be one of create, replace, change, delete',
-            kind: 'must be one of app, device_group',
+            kind: 'must be one of app, device_group, device',
             more: expect.any(String),
           },
         },

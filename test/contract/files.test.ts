@@ -69,7 +69,7 @@ describe('a write of a file', () => {
       '/api/v2/files/pod/web',
       { text: TEXT },
       any,
-      { invalid_parameters: { kind: 'must be one of app, device_group' } },
+      { invalid_parameters: { kind: 'must be one of app, device_group, device' } },
     ],
     ['without a text', 400, WEB, {}, any, { missing_parameters: ['text'] }],
     ...['\0', '\ud800'].map(

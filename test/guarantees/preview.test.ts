@@ -11,7 +11,7 @@ import { type AppDefaults, appDefaults } from '../../src/protocol/app.ts';
 import { keyOf } from '../../src/protocol/name.ts';
 import type { Reconciler } from '../../src/reconcile/reconciler.ts';
 import type { CloneSource } from '../../src/source/git/clone/clone.ts';
-import type { Store } from '../../src/store/objects/port.ts';
+import type { Store, StoredObject } from '../../src/store/objects/port.ts';
 import { openSqliteStore } from '../../src/store/open/sqlite.ts';
 import { openSource } from '../source/git/support.ts';
 import { runCli } from '../support/command.ts';
@@ -72,14 +72,15 @@ async function planHead({ source, store }: Engine, defaults: AppDefaults): Promi
 async function stored(store: Store): Promise<Map<string, { content: unknown; id: number }>> {
   const rows = new Map<string, { content: unknown; id: number }>();
   for (const { kind, name } of await store.appliedObjects()) {
-    const app = kind === 'app' ? (await store.object('app', name)).value : null;
-    const group = kind === 'app' ? null : (await store.object('device_group', name)).value;
-    rows.set(keyOf(kind, name), {
-      content: app?.content ?? group?.content,
-      id: app?.appId ?? group?.deviceGroupId ?? 0,
-    });
+    const { value } = await store.object(kind, name);
+    if (value !== null) rows.set(keyOf(kind, name), { content: value.content, id: idOf(value) });
   }
   return rows;
+}
+
+function idOf(object: StoredObject): number {
+  if (object.kind === 'app') return object.appId;
+  return object.kind === 'device' ? object.deviceId : object.deviceGroupId;
 }
 
 const byKey = (steps: readonly Step[]): Map<string, Step> =>

@@ -22,7 +22,7 @@ CREATE TABLE log_position (
   position INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE objects (
-  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group')),
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group', 'device')),
   name TEXT NOT NULL,
   oid TEXT NOT NULL,
   content TEXT NOT NULL,
@@ -32,7 +32,7 @@ CREATE TABLE objects (
   PRIMARY KEY (kind, name)
 ) STRICT;
 CREATE TABLE counters (
-  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group', 'prune')),
+  kind TEXT NOT NULL CHECK (kind IN ('app', 'device_group', 'device', 'prune')),
   name TEXT NOT NULL,
   last INTEGER NOT NULL,
   floor INTEGER NOT NULL,

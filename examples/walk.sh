@@ -84,6 +84,13 @@ curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/summary
 curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/inventory/apps?sort=behind"
 curl --silent --fail --user "$CREDENTIALS" $HOLDFAST/api/v2/inventory/device_groups
 
+# Devices as files: say which group one is in, and what differs on it; each of these is a commit.
+curl --silent --fail --user "$CREDENTIALS" --json '{"device_group": "walkers", "variables": {"SHOP": "12"}}' $HOLDFAST/api/v2/devices/till-2
+curl --silent --fail --user "$CREDENTIALS" --request PUT --json '{"variables": {"SHOP": "13"}}' $HOLDFAST/api/v2/devices/till-2/update
+curl --silent --fail --user "$CREDENTIALS" --json '{"variables": {"SHOP": "14"}}' $HOLDFAST/api/v2/devices/till-2/update
+curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/devices/till-2/info?device_group=walkers"
+curl --silent --fail --user "$CREDENTIALS" --request DELETE $HOLDFAST/api/v2/devices/till-2
+
 # Reports: send one as a device does, and query it.
 curl --silent --fail --user "$CREDENTIALS" --json '[{"hostname": "till-1", "device_group": "walkers", "report_creation_time": 1700000000, "updated": true}]' $HOLDFAST/api/v2/reports
 curl --silent --fail --user "$CREDENTIALS" "$HOLDFAST/api/v2/reports?hostname=till-1&report_creation_time=1600000000&report_creation_time_filter=gt&page_size=5"

@@ -26,7 +26,7 @@ it('the commands of examples/walk.sh succeed, make the expected commits, and use
     const method = /--request (\w+)/.exec(command)?.[1] ?? (command.includes('--json') ? 'POST' : 'GET');
     used.add(`${method} ${/\$HOLDFAST([^\s"?]*)/.exec(command)?.[1]}`);
   }
-  const subjects = await manager.repository.git('log', '--format=%s', '--reverse', 'HEAD~14..');
+  const subjects = await manager.repository.git('log', '--format=%s', '--reverse', 'HEAD~18..');
   expect(subjects.split('\n')).toEqual([
     'app walk: create',
     'device group walkers: create',
@@ -39,6 +39,10 @@ it('the commands of examples/walk.sh succeed, make the expected commits, and use
     'Try two apps',
     'app walk-3: create',
     expect.stringMatching(/^app walk-3: undo [0-9a-f]{12} \(delete\)$/),
+    'device till-2: create',
+    'device till-2: variables',
+    'device till-2: variables, device_group walkers -> none',
+    'device till-2: delete',
     'app walk-2: delete',
     'app walk: delete',
     'device group walkers: delete',

@@ -42,11 +42,12 @@ describe('each route', () => {
     expect(routesWhere(({ isProbe }) => isProbe)).toEqual(['GET /healthz', 'GET /readyz']);
     expect(routesWhere(({ isRoutine }) => isRoutine)).toEqual([
       'GET /api/v2/device_groups/:device_group_name/info',
+      'GET /api/v2/devices/:device_name/info',
       'POST /api/v2/reports',
     ]);
   });
 
-  it('has replies with the revision if it is about apps, groups and reports, or is a rollback', () => {
+  it('has replies with the revision if it is about objects and reports, or is a rollback', () => {
     const places = new Set(
       routesWhere(({ carriesRevision }) => carriesRevision).map((route) => route.split('/')[3]),
     );
@@ -54,6 +55,7 @@ describe('each route', () => {
       'apps',
       'changes',
       'device_groups',
+      'devices',
       'files',
       'prune',
       'reports',

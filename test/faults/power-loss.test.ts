@@ -211,10 +211,10 @@ describe('so that a loss of power takes nothing back, a manager', () => {
         ['the reply is sent', /^(write|writev|sendto|sendmsg)\(.*HTTP\/1\.1 200/],
       ]);
       expectInOrder(written, [
-        ['the objects are synced', /^f(data)?sync\(\d+<[^>]*\/mirror\.git\/objects\/pack\/tmp_pack_/],
-        packSynced,
-        ['they are synced at origin', /^fsync\(\d+<[^>]*\/fleet\.git\/objects\//],
-        ['the ref is synced', /^fsync\(\d+<[^>]*\/fleet\.git\/refs\/heads\/main\.lock>/],
+        ['the objects are synced at origin', /^fsync\(\d+<[^>]*\/fleet\.git\/objects\//],
+        ['the ref is synced at origin', /^fsync\(\d+<[^>]*\/fleet\.git\/refs\/heads\/main\.lock>/],
+        ['the objects are synced in the mirror', /^fsync\(\d+<[^>]*\/mirror\.git\/objects\/\w\w\/tmp_obj_/],
+        ['the ref is synced in the mirror', /^fsync\(\d+<[^>]*\/mirror\.git\/refs\/remotes/],
         ['the reply is sent', ANSWER],
       ]);
     },

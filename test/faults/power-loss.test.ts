@@ -214,6 +214,7 @@ describe('so that a loss of power takes nothing back, a manager', () => {
         ['the objects are synced at origin', /^fsync\(\d+<[^>]*\/fleet\.git\/objects\//],
         ['the ref is synced at origin', /^fsync\(\d+<[^>]*\/fleet\.git\/refs\/heads\/main\.lock>/],
         ['the objects are synced in the mirror', /^fsync\(\d+<[^>]*\/mirror\.git\/objects\/\w\w\/tmp_obj_/],
+        ['their names are synced in the mirror', /^fsync\(\d+<[^>]*\/mirror\.git\/objects\/\w\w>/],
         ['the ref is synced in the mirror', /^fsync\(\d+<[^>]*\/mirror\.git\/refs\/remotes/],
         ['the reply is sent', ANSWER],
       ]);

@@ -3,6 +3,7 @@ import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import { lineOf } from '../../../ids/record-ref.ts';
 import type { Publisher, Reader, Source, SourceOrigin } from '../../source.ts';
+import { createObjectsOnDisk } from '../clone/objects-on-disk.ts';
 import { createMerge } from '../merge/merge.ts';
 import { accessConfig, NO_CREDENTIALS } from '../origin/access.ts';
 import {
@@ -126,6 +127,7 @@ function remotePublisher(
   { repository, staging, reader, origin, turns, fetch }: PublishingParts,
 ): Publisher {
   const fromStaging = fetchingFrom(staging.repository.gitFolder, repository.context);
+  const onDisk = createObjectsOnDisk(repository);
   return createPublisher({
     staging,
     reader,
@@ -136,6 +138,7 @@ function remotePublisher(
       // What was pushed is at hand, so that origin need not be asked for it.
       const take = async (): Promise<void> => {
         await runGit(fromStaging, commands.fetchOne(tip));
+        await onDisk.sync();
         await moveRefs(repository, [{ ref: trackingRef(branch), to: tip, expected: base.revision }]);
       };
       // A second fetch, since it removes what a failed one may have left in the way.

@@ -7,10 +7,10 @@ import type { Faults } from '../../../faults.ts';
 import type { CommitDraft, Publisher, Reader } from '../../source.ts';
 import { DISK_FULL } from '../process/disk-trouble.ts';
 import { refName } from '../process/ref-names.ts';
+import type { ObjectsOnDisk } from '../repository/objects-on-disk.ts';
 import { createPublisher } from '../write/publisher.ts';
 import type { Staging } from '../write/staging.ts';
 import { type Clone, lookBeforePush } from './look.ts';
-import type { ObjectsOnDisk } from './objects-on-disk.ts';
 import type { ClonePusher } from './push.ts';
 import { failureOfPush, movedOn, publishError } from './refusals.ts';
 

@@ -6,9 +6,9 @@ import { readTip, readVersion } from '../record/read.ts';
 import { makeVersion, RECORDING_REF, requireBase, writeFailure } from '../record/write.ts';
 import { moveRefs } from '../refs/move.ts';
 import { refTips } from '../refs/tips.ts';
+import type { ObjectsOnDisk } from '../repository/objects-on-disk.ts';
 import type { Repository } from '../repository/repository.ts';
 import { CRASH_REPORT } from '../write/commit-writer.ts';
-import type { ObjectsOnDisk } from './objects-on-disk.ts';
 
 /**
  * Returns the record of ids in a clone on this machine. Its ref is the manager's own, so it is written directly. `onWritten`

@@ -3,7 +3,6 @@ import { HoldfastError } from '../../../errors.ts';
 import type { Faults } from '../../../faults.ts';
 import { lineOf } from '../../../ids/record-ref.ts';
 import type { Publisher, Reader, Source, SourceOrigin } from '../../source.ts';
-import { createObjectsOnDisk } from '../clone/objects-on-disk.ts';
 import { createMerge } from '../merge/merge.ts';
 import { accessConfig, NO_CREDENTIALS } from '../origin/access.ts';
 import {
@@ -23,6 +22,7 @@ import { openObjects } from '../read/objects.ts';
 import { createReader } from '../read/reader.ts';
 import { followedBranch } from '../refs/followed.ts';
 import { moveRefs } from '../refs/move.ts';
+import { createObjectsOnDisk } from '../repository/objects-on-disk.ts';
 import type { Repository } from '../repository/repository.ts';
 import { createPublisher } from '../write/publisher.ts';
 import { makeStaging, type Staging } from '../write/staging.ts';

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { forEachConcurrently } from '../../../async/concurrency.ts';
 import { mayRead } from '../../../disk/exists.ts';
 import { syncFiles } from '../../../disk/sync.ts';
-import type { Repository } from '../repository/repository.ts';
+import type { Repository } from './repository.ts';
 
 /** Milliseconds after which any system has written unsynced files by itself; most do so within a minute. */
 const WRITEBACK_TIME = 3_600_000;

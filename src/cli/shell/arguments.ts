@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { withoutValue } from '../../settings/read.ts';
 import { closestName } from '../../suggest.ts';
-import { type Command, type CommandOption, optionText } from './commands.ts';
+import { type Command, type CommandOption, optionText } from './command.ts';
 import { UsageError } from './io.ts';
 import type { Format } from './report.ts';
 

@@ -1,100 +1,18 @@
-import { DEVICE_STATES } from '../../protocol/device.ts';
-import { INVENTORY_SORTS, INVENTORY_STATES } from '../../protocol/inventory.ts';
-import type { SettingTable } from '../../settings/setting.ts';
 import { SETTINGS } from '../../settings/table.ts';
 import { WORKER_SETTINGS } from '../../worker/settings.ts';
+import {
+  ASKING,
+  type Command,
+  DESIRED_STATE_OPTION,
+  FOLDER,
+  FORMAT,
+  SERVER,
+  TEXT_OR_JSON,
+  TOKEN_FILE,
+  WATCH,
+} from './command.ts';
+import { FLEET_COMMANDS } from './fleet-commands.ts';
 import { FORMATS } from './report.ts';
-
-/** An option of a command; a switch has no value. */
-export interface CommandOption {
-  name: string;
-  /** Its letter, for `-n`. */
-  short?: string;
-  /** The placeholder of its value in the help. */
-  value?: string;
-  meaning: string;
-  /** The values that it takes, if they are few, or the words among them, which completion offers. */
-  choices?: readonly string[];
-}
-
-/** What a command takes besides options. */
-interface Operand {
-  /** Its placeholder in the help; in brackets if it may be left out. */
-  name: string;
-  meaning: string;
-  /** The values that it takes; without them, it is a folder. */
-  choices?: readonly string[];
-  /** Whether it may be given several times. */
-  isRepeated?: boolean;
-}
-
-/** What the help, the parser and the completion of shells know of a command. */
-export interface Command {
-  name: string;
-  /** What it does, in a line that continues "holdfast plan: ". */
-  summary: string;
-  operand?: Operand;
-  options: readonly CommandOption[];
-  /** The settings that are options as well. */
-  settings?: SettingTable;
-  /** What else there is to know: one paragraph, and lines that begin with a space and stay as they are. */
-  details: readonly string[];
-  examples?: readonly (readonly [command: string, meaning: string])[];
-  /** What 1 means; without it, the command does not exit with 1. */
-  problems?: string;
-}
-
-const FOLDER: Operand = {
-  name: '[FOLDER]',
-  meaning: 'the folder that contains apps/ and device-groups/; DESIRED_STATE by default',
-};
-const WATCH: CommandOption = {
-  name: 'watch',
-  meaning: 'run again after each change of a file, until Ctrl-C',
-};
-
-const FORMAT: CommandOption = {
-  name: 'format',
-  value: 'FORMAT',
-  meaning: 'text (for people), json (for programs) or github (workflow annotations)',
-  choices: FORMATS,
-};
-
-const DESIRED_STATE_OPTION: CommandOption = {
-  name: 'desired-state',
-  value: 'FOLDER',
-  meaning: FOLDER.meaning,
-};
-const SERVER: CommandOption = {
-  name: 'server',
-  value: 'ADDRESS',
-  meaning:
-    'the http:// or https:// address of a manager to ask; by default HOLDFAST, else what ~/.config/holdfast.yaml names',
-};
-const TOKEN_FILE: CommandOption = {
-  name: 'token-file',
-  value: 'FILE',
-  meaning: 'a file with an API token; by default HOLDFAST_TOKEN, else CREDENTIALS',
-};
-const MANAGER_FILE: readonly string[] = [
-  "A manager's credentials are the first of: --token-file; HOLDFAST_TOKEN; CREDENTIALS (user:password); in ~/.config/holdfast.yaml",
-  '(or $XDG_CONFIG_HOME/holdfast.yaml), credentials or token_file, for the server that is named there.',
-];
-const ASKING: readonly string[] = [
-  'Needs no server: with --desired-state, or if no manager is named, it reads git alone. A manager also has operations, refusals',
-  'and ids.',
-  ...MANAGER_FILE,
-];
-const TEXT_OR_JSON: CommandOption = {
-  name: 'format',
-  value: 'FORMAT',
-  meaning: 'text (for people) or json (for programs)',
-  choices: ['text', 'json'],
-};
-
-const REASON: CommandOption = { name: 'reason', value: 'TEXT', meaning: 'why, for the history' };
-const DEVICE: CommandOption = { name: 'device', value: 'DEVICE', meaning: 'the name of the device' };
-const DRY_RUN: CommandOption = { name: 'dry-run', meaning: 'show what would happen, and change nothing' };
 
 /** Every command, in the order of the help. */
 export const COMMANDS = {
@@ -270,122 +188,7 @@ export const COMMANDS = {
     ],
     problems: 'the files do not match the manager; the Compose file has an error',
   },
-  status: {
-    name: 'status',
-    summary: 'say how the fleet is: what is applied, what is wrong, who lags',
-    options: [
-      { name: 'watch', meaning: 'look again every 5 seconds, until Ctrl-C' },
-      {
-        name: 'allow-silent',
-        value: 'NUMBER',
-        meaning: 'how many devices may be silent, or which share of them (5%); none by default',
-      },
-      SERVER,
-      TOKEN_FILE,
-      TEXT_OR_JSON,
-    ],
-    details: [
-      'For people and for monitors. The fleet is not fine while a file has a problem, the last pass failed, a device is failed or silent,',
-      'or a device has been behind for more than 15 minutes.',
-      ...MANAGER_FILE,
-    ],
-    examples: [['holdfast status --allow-silent 5%', 'for a monitor']],
-    problems: 'the fleet is not fine',
-  },
-  apps: {
-    name: 'apps',
-    summary: 'list the apps: how many devices have the last change of each',
-    options: [
-      { name: 'group', value: 'NAME', meaning: 'only those that this device group lists' },
-      { name: 'state', value: 'STATE', meaning: 'only those in this state', choices: INVENTORY_STATES },
-      { name: 'sort', value: 'ORDER', meaning: 'name by default', choices: INVENTORY_SORTS },
-      SERVER,
-      TOKEN_FILE,
-      TEXT_OR_JSON,
-    ],
-    details: MANAGER_FILE,
-    examples: [['holdfast apps --sort behind', 'what is being rolled out']],
-  },
-  devices: {
-    name: 'devices',
-    summary: 'list the devices: what each has, lacks and fails at',
-    options: [
-      { name: 'group', value: 'NAME', meaning: 'only those of this device group' },
-      { name: 'state', value: 'STATE', meaning: 'only those in this state', choices: DEVICE_STATES },
-      {
-        name: 'app',
-        value: 'NAME',
-        meaning:
-          'only those whose group lists this app; with --state behind or failed, those that lack it or on which it fails',
-      },
-      { name: 'worker', value: 'VERSION', meaning: 'only those whose worker has this version' },
-      SERVER,
-      TOKEN_FILE,
-      TEXT_OR_JSON,
-    ],
-    details: MANAGER_FILE,
-    examples: [['holdfast devices --app web --state behind', 'who does not have the last change of web yet']],
-  },
-  restart: {
-    name: 'restart',
-    summary: 'restart an app on all devices that run it',
-    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
-    options: [REASON, DRY_RUN, SERVER, TOKEN_FILE],
-    details: [
-      'Raises the id of the app, without a commit: devices pull its image again and replace its containers.',
-      ...MANAGER_FILE,
-    ],
-  },
-  start: {
-    name: 'start',
-    summary: 'start an app that is stopped',
-    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
-    options: [REASON, DRY_RUN, SERVER, TOKEN_FILE],
-    details: ['Makes a commit: running becomes true.', ...MANAGER_FILE],
-  },
-  stop: {
-    name: 'stop',
-    summary: 'stop an app on all devices that run it',
-    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
-    options: [REASON, DRY_RUN, SERVER, TOKEN_FILE],
-    details: [
-      'Makes a commit: running becomes false. The containers are removed, named volumes stay.',
-      ...MANAGER_FILE,
-    ],
-  },
-  logs: {
-    name: 'logs',
-    summary: 'print the last lines that an app wrote on a device',
-    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
-    options: [
-      DEVICE,
-      { name: 'container', value: 'NAME', meaning: 'only this container, such as web-2' },
-      { name: 'lines', short: 'n', value: 'NUMBER', meaning: 'how many at most, up to 2000; 200 by default' },
-      { name: 'since', value: 'TIME', meaning: 'only newer lines: 10m, 2h, or a time' },
-      { name: 'follow', short: 'f', meaning: 'go on with new lines, until Ctrl-C' },
-      SERVER,
-      TOKEN_FILE,
-    ],
-    details: [
-      'The device answers at its next poll: no connection is opened to it. What it answers is kept for 15 minutes.',
-      ...MANAGER_FILE,
-    ],
-    examples: [['holdfast logs web --device till-0412 --since 10m', '']],
-  },
-  retry: {
-    name: 'retry',
-    summary: 'have a device try a version again that it took back or gave up',
-    operand: { name: 'APP', meaning: 'the name of the app', choices: [] },
-    options: [DEVICE, SERVER, TOKEN_FILE],
-    details: ['The device answers at its next poll.', ...MANAGER_FILE],
-  },
-  prune: {
-    name: 'prune',
-    summary: 'remove unused images on the devices of a group, or on all',
-    operand: { name: '[GROUP]', meaning: 'the name of a device group; all by default', choices: [] },
-    options: [REASON, DRY_RUN, SERVER, TOKEN_FILE],
-    details: MANAGER_FILE,
-  },
+  ...FLEET_COMMANDS,
   // Run by src/worker/main.ts, which has its own help.
   worker: {
     name: 'worker',
@@ -425,9 +228,4 @@ export const COMMAND_NAMES = COMMAND_LIST.map(({ name }) => name);
 /** Returns the command that these arguments begin with; undefined if there is none. */
 export function commandOf([first]: readonly string[]): Command | undefined {
   return COMMAND_LIST.find(({ name }) => name === first);
-}
-
-/** Returns `--format FORMAT`, or `--exit-code`. */
-export function optionText({ name, value }: CommandOption): string {
-  return value === undefined ? `--${name}` : `--${name} ${value}`;
 }

@@ -1,6 +1,7 @@
 import { fileVariableOf, flagOf } from '../../settings/read.ts';
 import type { SettingTable } from '../../settings/setting.ts';
-import { COMMAND_LIST, COMMAND_NAMES, COMMANDS, type Command, type CommandOption } from './commands.ts';
+import type { Command, CommandOption } from './command.ts';
+import { COMMAND_LIST, COMMAND_NAMES, COMMANDS } from './commands.ts';
 import { UsageError } from './io.ts';
 
 const SCRIPTS: Readonly<Record<string, () => string>> = {

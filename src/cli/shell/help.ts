@@ -1,6 +1,7 @@
 import { settingsHelp } from '../../settings/help.ts';
 import { hanging, twoColumns, USUAL_WIDTH, wrap } from '../../text/wrap.ts';
-import { COMMANDS, type Command, type CommandOption, optionText } from './commands.ts';
+import { type Command, type CommandOption, optionText } from './command.ts';
+import { COMMANDS } from './commands.ts';
 
 /** Commands that belong together: those of every day have a line each, the others share one. */
 interface Group {

@@ -1,6 +1,13 @@
 import { Agent as HttpAgent, type IncomingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { type AskAnswer, WaitingAsks } from '../../protocol/ask.ts';
+import {
+  ASKS_HEADER,
+  CONFLICT_HEADER,
+  DEVICE_HEADER,
+  GROUP_HEADER,
+  INSTANCE_HEADER,
+} from '../../protocol/poll.ts';
 import type { WorkerReport } from '../../protocol/report.ts';
 import { printable } from '../../text/printable.ts';
 import { bodyOf, codeOf, exchange, HttpError } from '../http.ts';
@@ -72,14 +79,6 @@ export interface LinkSettings {
 const LARGEST_REPLY = 16 * 1024 * 1024;
 /** Bytes of the reply to a report, which nobody reads. */
 const LARGEST_ANSWER = 64 * 1024;
-/** Names the group of a reply, and in requests the device. */
-const GROUP_HEADER = 'holdfast-device-group';
-const DEVICE_HEADER = 'holdfast-device';
-/** Tells workers of one name apart: in requests this one, in replies the other one. */
-const INSTANCE_HEADER = 'holdfast-instance';
-const CONFLICT_HEADER = 'holdfast-conflict';
-/** Says how many asks wait. */
-const ASKS_HEADER = 'holdfast-asks';
 
 /** A reply, read to its end. */
 interface Reply {
